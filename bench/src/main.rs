@@ -1,0 +1,3 @@
+//! `onering-bench`: see the crate documentation of the library.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The SPECweb99-style file set: not built yet.

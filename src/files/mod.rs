@@ -1,0 +1,1 @@
+//! The file cache: request target to entry, entry to strategy.

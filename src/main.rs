@@ -1,0 +1,3 @@
+//! The `onering` program: parse, dispatch, print the error, exit code.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Counters, one writer per shard, merged on read.

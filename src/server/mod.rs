@@ -1,0 +1,1 @@
+//! Listeners, shards, signals, drain.

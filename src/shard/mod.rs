@@ -1,0 +1,1 @@
+//! One CPU: event loop, connections, timers, inbox.

@@ -1,0 +1,1 @@
+//! System calls other than io_uring, behind safe wrappers.

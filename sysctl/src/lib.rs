@@ -1,0 +1,1 @@
+//! The sysctl and NIC bundle: not built yet.
