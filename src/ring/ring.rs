@@ -63,7 +63,7 @@ pub struct Completion {
 /// What happened. Unless said otherwise the operation is over.
 #[derive(Debug)]
 pub enum Event {
-    /// A connection; accepting goes on.
+    /// A connection, non-blocking and close-on-exec; accepting goes on.
     Accepted(OwnedFd),
     /// Accepting has ended.
     AcceptFailed(AcceptError),
@@ -401,7 +401,9 @@ impl Ring {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let submission = match entry {
             Held::Accept { .. } => {
-                opcode::AcceptMulti::new(descriptor).flags(libc::SOCK_CLOEXEC).build()
+                opcode::AcceptMulti::new(descriptor)
+                    .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
+                    .build()
             }
             Held::Recv { armed, .. } => {
                 *armed = true;

@@ -1,1 +1,286 @@
 //! One CPU: event loop, connections, timers, inbox.
+//!
+//! A [`Shard`] is everything that one serving thread owns; nothing in it is shared but the inbox
+//! and the counters, which others read. [`Shard::run`] is the loop. What the loop does with each
+//! completion is in a file of its own:
+//!
+//! - `accepting`: listeners, pauses, hand-off to other shards
+//! - `serving`: received bytes to requests to answers
+//! - `sending`: bodies, a quantum at a time
+//! - `closing`: deadlines, lingering, the end of a connection
+//! - `draining`: the end of the shard
+//!
+//! Fairness: a connection is given at most `requests_per_turn` answers and one quantum of a body
+//! in a turn; what is left waits in `ready` for the next.
+
+mod accepting;
+mod closing;
+mod connection;
+mod draining;
+mod exchange;
+mod inbox;
+mod sending;
+mod serving;
+mod wheel;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slab::Slab;
+
+use crate::config::Config;
+use crate::files::{Files, Now, OpenError};
+use crate::http::{HeadLimits, ImfDate};
+use crate::metrics::Counters;
+use crate::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Token, Wait};
+use crate::sys::{self, clock};
+
+use accepting::Accepting;
+use connection::{Connection, Step, Writing};
+use draining::Draining;
+use exchange::Exchange;
+use wheel::Wheel;
+
+pub use inbox::{Inbox, Inboxes, Letter};
+
+/// Milliseconds after which a socket that was said to be writable, but was not, is tried again.
+const RETRY_MS: u64 = 8;
+
+/// Why a shard could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// No ring.
+    #[error("{0}")]
+    Ring(#[from] SetupError),
+    /// A site's files cannot be served.
+    #[error("{0}")]
+    Files(#[from] OpenError),
+    /// The ring's descriptor could not be duplicated for the inbox.
+    #[error("no descriptor for an inbox: {0}\n  fix: ulimit -n 65536")]
+    Inbox(io::Error),
+}
+
+/// What a shard is given to work with.
+#[derive(Debug)]
+pub struct Assignment {
+    /// Its number, from 0.
+    pub index: usize,
+    /// The CPU it runs on.
+    pub cpu: usize,
+    /// Whether connections are steered to it by CPU: then those that went astray are counted.
+    pub steered: bool,
+    /// Its listeners, lent; they stay open after it has ended.
+    pub listeners: Vec<Arc<OwnedFd>>,
+    /// Where it counts.
+    pub counters: Arc<Counters>,
+}
+
+/// One serving thread's everything.
+pub struct Shard {
+    assignment: Assignment,
+    config: Arc<Config>,
+    head_limits: HeadLimits,
+    ring: Ring,
+    files: Files,
+    inbox: Arc<Inbox>,
+    /// All shards', this one's too.
+    inboxes: Inboxes,
+    accepting: Vec<Accepting>,
+    connections: Slab<Connection>,
+    /// Given to the next connection, so that a slot's next tenant has another name.
+    next_generation: u32,
+    wheel: Wheel,
+    now: Now,
+    /// Connections that have work left for the next turn.
+    ready: VecDeque<Token>,
+    /// Connections that wait for a buffer to read a cold file into.
+    wanting_lease: VecDeque<Token>,
+    /// Connections to try again, and when.
+    retries: VecDeque<(u64, Token)>,
+    draining: Draining,
+    /// Answers of the connection that is being served, on their way to the ring.
+    answers: Vec<SendBuf>,
+    /// Deadlines that have fired in this turn.
+    fired: Vec<u32>,
+    /// Input buffers for reuse.
+    spare_inputs: Vec<Vec<u8>>,
+}
+
+impl Shard {
+    /// Makes a shard on the thread that will run it.
+    pub fn new(config: Arc<Config>, assignment: Assignment) -> Result<Shard, StartError> {
+        let ring = Ring::new(&Setup {
+            entries: config.ring.entries,
+            recv_buffers: config.ring.recv_buffers,
+            recv_buffer_bytes: config.ring.recv_buffer_bytes,
+            fixed_buffers: config.ring.fixed_buffers,
+            fixed_buffer_bytes: config.transfer.cold_window_bytes,
+            min_wait: config.ring.min_wait,
+        })?;
+        let files = Files::open(&config.sites, &config.cache)?;
+        let inbox = Arc::new(Inbox::new(ring.address().map_err(StartError::Inbox)?));
+        let head_limits = HeadLimits {
+            request_line_bytes: config.limits.request_line_bytes,
+            head_bytes: config.limits.head_bytes,
+            fields: config.limits.fields,
+        };
+        let now = read_clock();
+        Ok(Shard {
+            accepting: vec![Accepting::Stopped; assignment.listeners.len()],
+            inboxes: Arc::from([Arc::clone(&inbox)]),
+            wheel: Wheel::new(now.monotonic_ms),
+            connections: Slab::new(),
+            next_generation: 0,
+            ready: VecDeque::new(),
+            wanting_lease: VecDeque::new(),
+            retries: VecDeque::new(),
+            draining: Draining::No,
+            answers: Vec::new(),
+            fired: Vec::new(),
+            spare_inputs: Vec::new(),
+            assignment,
+            config,
+            head_limits,
+            ring,
+            files,
+            inbox,
+            now,
+        })
+    }
+
+    /// Where others reach this shard.
+    pub fn inbox(&self) -> Arc<Inbox> {
+        Arc::clone(&self.inbox)
+    }
+
+    /// Serves until it is told to drain and has done so. An error means that the ring failed.
+    pub fn run(mut self, inboxes: Inboxes) -> io::Result<()> {
+        self.inboxes = inboxes;
+        self.start_accepting();
+        while !self.drained() {
+            self.ring.enter(self.patience())?;
+            self.now.refresh();
+            while let Some(completion) = self.ring.completion() {
+                self.dispatch(completion);
+            }
+            self.read_inbox();
+            self.work_ready();
+            self.fire_deadlines();
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// How long this turn may wait for completions.
+    fn patience(&self) -> Wait {
+        if !self.ready.is_empty() || !self.inbox.is_empty() {
+            return Wait::No;
+        }
+        let now_ms = self.now.monotonic_ms;
+        let times = [
+            self.wheel.next_ms(now_ms),
+            self.retries.front().map(|(due_ms, _)| due_ms.saturating_sub(now_ms)),
+            self.accept_again_ms(),
+            self.draining.ends_ms().map(|end_ms| end_ms.saturating_sub(now_ms)),
+        ];
+        match times.into_iter().flatten().min() {
+            // The clock's steps are coarse: at least one of them must pass.
+            Some(wait_ms) => Wait::AtMost(Duration::from_millis(wait_ms.max(1))),
+            None => Wait::Completion,
+        }
+    }
+
+    fn dispatch(&mut self, Completion { token, event }: Completion) {
+        match event {
+            Event::Accepted(socket) => return self.accepted(token, socket),
+            Event::AcceptFailed(error) => return self.accept_failed(token, error),
+            Event::Woken => return,
+            _ => {}
+        }
+        if !self.is_current(token) {
+            self.assignment.counters.stale_completions.add(1);
+            return;
+        }
+        match event {
+            Event::Received(bytes) => self.received(token, &bytes),
+            Event::Ended => self.peer_ended(token),
+            Event::RecvFailed(error) => self.receive_failed(token, error),
+            Event::Sent(result) => self.sent(token, result),
+            Event::Polled(_) => self.writable(token),
+            Event::Read(result) => self.cold_read(token, result),
+            Event::Accepted(_)
+            | Event::AcceptFailed(_)
+            | Event::Woken
+            | Event::Connected(_) => unreachable!("handled above, or never asked for"),
+        }
+    }
+
+    fn is_current(&self, token: Token) -> bool {
+        self.connections
+            .get(token.slot as usize)
+            .is_some_and(|connection| connection.generation == token.generation)
+    }
+
+    fn connection(&mut self, token: Token) -> &mut Connection {
+        &mut self.connections[token.slot as usize]
+    }
+
+    fn read_inbox(&mut self) {
+        if self.inbox.is_empty() {
+            return;
+        }
+        while let Some(letter) = self.inbox.take() {
+            match letter {
+                Letter::Connection(socket) => {
+                    self.assignment.counters.received_hand_off.add(1);
+                    self.adopt(socket);
+                }
+                Letter::Drain => self.drain(),
+            }
+        }
+    }
+
+    /// Gives each connection that has work left one more go.
+    fn work_ready(&mut self) {
+        while let Some(&(due_ms, token)) = self.retries.front() {
+            if due_ms > self.now.monotonic_ms {
+                break;
+            }
+            self.retries.pop_front();
+            self.ready.push_back(token);
+        }
+        for _ in 0..self.ready.len() {
+            let Some(token) = self.ready.pop_front() else { break };
+            if self.is_current(token) {
+                self.resume(token);
+            }
+        }
+    }
+
+    /// Goes on where the last turn left off: with a body, or with requests that are waiting.
+    fn resume(&mut self, token: Token) {
+        match &self.connection(token).writing {
+            Writing::Idle => self.serve_input(token),
+            Writing::Body { step: Step::Ready | Step::AwaitRetry, .. } => self.pump(token),
+            Writing::Body { .. } | Writing::Answers { .. } => {}
+        }
+    }
+
+    /// Shows what the parts below have counted.
+    fn publish(&self) {
+        let counters = &self.assignment.counters;
+        counters.turns.add(1);
+        counters.connections.set(self.connections.len() as u64);
+        counters.set_ring(&self.ring.counters());
+        counters.set_files(&self.files.counters());
+        counters.syscalls.set(sys::calls());
+    }
+}
+
+fn read_clock() -> Now {
+    let unix_s = clock::realtime_s();
+    Now { unix_s, date: ImfDate::from_unix_s(unix_s), monotonic_ms: clock::monotonic_ms() }
+}

@@ -1,0 +1,179 @@
+//! Listeners, pauses, hand-off to other shards.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::http;
+use crate::ring::{AcceptError, OperationId, Token};
+use crate::sys::socket;
+
+use super::connection::{Connection, Phase, Receiving, Stall, Writing};
+use super::inbox::{Letter, relief};
+use super::{Shard, draining::Draining};
+
+/// How long accepting pauses when there is no descriptor or memory for a newcomer, unless a
+/// connection closes before.
+const PAUSE_MS: u64 = 100;
+
+/// One listener, as the shard sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Accepting {
+    /// The ring accepts.
+    Armed(OperationId),
+    /// The accept is being cancelled.
+    Stopping,
+    /// There are as many connections as may be, or the shard drains.
+    Stopped,
+    /// Nothing could be accepted: try again then.
+    Paused { until_ms: u64 },
+}
+
+impl Shard {
+    pub(super) fn start_accepting(&mut self) {
+        for index in 0..self.accepting.len() {
+            self.accept(index);
+        }
+    }
+
+    fn accept(&mut self, index: usize) {
+        let token = Token { slot: index as u32, generation: 0 };
+        let operation = self.ring.accept(&self.assignment.listeners[index], token);
+        self.accepting[index] = Accepting::Armed(operation);
+    }
+
+    pub(super) fn stop_accepting(&mut self) {
+        for accepting in &mut self.accepting {
+            *accepting = match *accepting {
+                Accepting::Armed(operation) => {
+                    self.ring.cancel(operation);
+                    Accepting::Stopping
+                }
+                Accepting::Stopping => Accepting::Stopping,
+                Accepting::Stopped | Accepting::Paused { .. } => Accepting::Stopped,
+            };
+        }
+    }
+
+    pub(super) fn accepted(&mut self, token: Token, connection: OwnedFd) {
+        let counters = &self.assignment.counters;
+        counters.accepted.add(1);
+        if self.assignment.steered
+            && socket::incoming_cpu(&connection) != Some(self.assignment.cpu as u32)
+        {
+            counters.wrong_cpu.add(1);
+        }
+        let relief = relief(&self.inboxes, self.assignment.index, self.connections.len());
+        match relief {
+            Some(shard) if self.draining == Draining::No => {
+                counters.handed_off.add(1);
+                self.inboxes[shard].send(Letter::Connection(connection), &mut self.ring);
+            }
+            _ => self.adopt(connection),
+        }
+        if self.connections.len() >= self.config.limits.connections_per_shard
+            && let Accepting::Armed(operation) = self.accepting[token.slot as usize]
+        {
+            self.assignment.counters.accept_paused_limit.add(1);
+            self.ring.cancel(operation);
+            self.accepting[token.slot as usize] = Accepting::Stopping;
+        }
+    }
+
+    pub(super) fn accept_failed(&mut self, token: Token, error: AcceptError) {
+        let index = token.slot as usize;
+        if error == AcceptError::Cancelled || self.draining != Draining::No {
+            self.accepting[index] = Accepting::Stopped;
+            return;
+        }
+        let counters = &self.assignment.counters;
+        // One line for each time that it begins, not for each newcomer turned away.
+        if counters.accept_paused_descriptors.add(1) == 1 {
+            tracing::warn!(
+                %error,
+                "no descriptor or memory for a new connection: accepting pauses, the backlog holds \
+                 newcomers. Counted as accept_paused_descriptors, not logged again. \
+                 fix: LimitNOFILE= in the unit or ulimit -n, and fs.file-max"
+            );
+        }
+        self.accepting[index] = Accepting::Paused { until_ms: self.now.monotonic_ms + PAUSE_MS };
+    }
+
+    /// Milliseconds until a paused listener is tried again.
+    pub(super) fn accept_again_ms(&self) -> Option<u64> {
+        self.accepting
+            .iter()
+            .filter_map(|accepting| match accepting {
+                Accepting::Paused { until_ms } => {
+                    Some(until_ms.saturating_sub(self.now.monotonic_ms))
+                }
+                _ => None,
+            })
+            .min()
+    }
+
+    /// Tries paused listeners again: those whose time has come, or all if `room` was made.
+    pub(super) fn accept_again(&mut self, room: bool) {
+        if self.draining != Draining::No
+            || self.connections.len() >= self.config.limits.connections_per_shard
+        {
+            return;
+        }
+        for index in 0..self.accepting.len() {
+            let again = match self.accepting[index] {
+                Accepting::Paused { until_ms } => room || until_ms <= self.now.monotonic_ms,
+                Accepting::Stopped => true,
+                Accepting::Armed(_) | Accepting::Stopping => false,
+            };
+            if again {
+                self.accept(index);
+            }
+        }
+    }
+
+    /// Takes a connection in.
+    pub(super) fn adopt(&mut self, socket: OwnedFd) {
+        let generation = self.next_generation;
+        self.next_generation = generation.wrapping_add(1);
+        let socket = Rc::new(socket);
+        let entry = self.connections.vacant_entry();
+        let token = Token { slot: entry.key() as u32, generation };
+        let receiving = Receiving::Armed(self.ring.recv(&socket, token));
+        let mut http = http::Connection::new();
+        if self.draining != Draining::No {
+            http.drain();
+        }
+        entry.insert(Connection {
+            generation,
+            socket,
+            http,
+            input: Vec::new(),
+            receiving,
+            writing: Writing::Idle,
+            phase: Phase::Open,
+            awaiting: http::Awaiting::FirstHead,
+            since_ms: self.now.monotonic_ms,
+            stall: Stall::default(),
+            exchanges: 0,
+            in_flight: 0,
+        });
+        let due_ms = self.now.monotonic_ms + self.config.timeouts.head.as_millis() as u64;
+        self.wheel.schedule(token.slot, due_ms);
+        self.inbox.set_load(self.connections.len());
+    }
+
+    /// Takes in whatever the accept queues hold; says whether that was anything.
+    pub(super) fn sweep_accept_queues(&mut self) -> bool {
+        let mut any = false;
+        for index in 0..self.assignment.listeners.len() {
+            let listener = Arc::clone(&self.assignment.listeners[index]);
+            // An error (no descriptor left) leaves the rest queued for the next sweep.
+            while let Ok(Some(connection)) = socket::accept_nonblocking(&listener) {
+                any = true;
+                self.assignment.counters.accepted.add(1);
+                self.adopt(connection);
+            }
+        }
+        any
+    }
+}

@@ -1,0 +1,199 @@
+//! Deadlines, lingering, the end of a connection.
+//!
+//! The order of an end: our FIN by shutdown(2), the peer's FIN as the last receive completion,
+//! then close. A receive that is in flight pins the socket, so that close alone would send
+//! nothing; and a close while the peer still sends would be a reset, which can overtake the answer
+//! (RFC 9112 §9.6).
+
+use std::time::Duration;
+
+use crate::http::{Awaiting, Persistence, Status};
+use crate::ring::Token;
+use crate::sys::socket;
+
+use super::Shard;
+use super::connection::{Phase, Receiving, Stall, Writing};
+
+/// Looks for progress in the time in which a peer must take something.
+const STALL_LOOKS: u8 = 4;
+
+/// Bytes that a peer may still send after our last answer before it is cut off.
+const LINGER_BYTES: usize = 16 << 20;
+
+impl Shard {
+    /// After anything has happened to a connection: what does it wait for now, and until when?
+    pub(super) fn settle(&mut self, token: Token) {
+        let connection = &mut self.connections[token.slot as usize];
+        if connection.phase != Phase::Open {
+            return;
+        }
+        let awaiting = match connection.writing {
+            Writing::Idle => connection.http.awaiting(!connection.input.is_empty()),
+            Writing::Answers { .. } | Writing::Body { .. } => Awaiting::Answer,
+        };
+        if awaiting == Awaiting::Close {
+            return self.linger(token);
+        }
+        if awaiting != connection.awaiting {
+            connection.awaiting = awaiting;
+            connection.since_ms = self.now.monotonic_ms;
+            connection.stall = Stall::default();
+            let due_ms = connection.since_ms + self.limit_ms(awaiting);
+            self.wheel.schedule(token.slot, due_ms);
+        }
+    }
+
+    /// How long that may take.
+    fn limit_ms(&self, awaiting: Awaiting) -> u64 {
+        let timeouts = &self.config.timeouts;
+        let limit: Duration = match awaiting {
+            Awaiting::FirstHead | Awaiting::Head => timeouts.head,
+            Awaiting::NextRequest => timeouts.idle,
+            Awaiting::Answer => timeouts.write_stall / u32::from(STALL_LOOKS),
+            Awaiting::Close => timeouts.linger,
+        };
+        limit.as_millis() as u64
+    }
+
+    /// Acts on the deadlines that have come.
+    pub(super) fn fire_deadlines(&mut self) {
+        if self.accept_again_ms() == Some(0) {
+            self.accept_again(false);
+        }
+        let now_ms = self.now.monotonic_ms;
+        self.wheel.advance(now_ms, &mut self.fired);
+        let mut fired = std::mem::take(&mut self.fired);
+        for slot in fired.drain(..) {
+            let Some(connection) = self.connections.get(slot as usize) else { continue };
+            let token = Token { slot, generation: connection.generation };
+            // Deadlines move ahead without the wheel's knowledge.
+            let due_ms = connection.since_ms + self.limit_ms(connection.awaiting);
+            if due_ms > now_ms {
+                self.wheel.schedule(slot, due_ms);
+            } else {
+                self.expired(token);
+            }
+        }
+        self.fired = fired;
+    }
+
+    fn expired(&mut self, token: Token) {
+        let connection = &self.connections[token.slot as usize];
+        let counters = &self.assignment.counters;
+        match (connection.phase, connection.awaiting) {
+            // The ring has it in hand.
+            (Phase::Shut, _) => {}
+            (Phase::Lingering { .. }, _) | (Phase::Open, Awaiting::Close) => {
+                counters.timeouts_linger.add(1);
+                self.shut(token);
+            }
+            (Phase::Open, Awaiting::FirstHead) => {
+                counters.timeouts_head.add(1);
+                self.shut(token);
+            }
+            (Phase::Open, Awaiting::Head) => {
+                counters.timeouts_head.add(1);
+                self.refuse(token, Status::REQUEST_TIMEOUT);
+            }
+            (Phase::Open, Awaiting::NextRequest) => {
+                counters.timeouts_idle.add(1);
+                self.shut(token);
+            }
+            (Phase::Open, Awaiting::Answer) => self.look_for_progress(token),
+        }
+    }
+
+    /// Answers with an error although no request is whole, and closes.
+    fn refuse(&mut self, token: Token, status: Status) {
+        let connection = &mut self.connections[token.slot as usize];
+        connection.http.refuse();
+        connection.http.answered();
+        connection.input.clear();
+        let reply = self.files.status(status, Persistence::Close, false, &self.now);
+        self.assignment.counters.answered(status);
+        self.answers.push(reply.head);
+        self.send_answers(token, None);
+        self.settle(token);
+    }
+
+    /// A slow peer is served for as long as it takes anything; one that takes nothing is reset.
+    fn look_for_progress(&mut self, token: Token) {
+        let connection = &mut self.connections[token.slot as usize];
+        let acked = socket::bytes_acked(&connection.socket).ok();
+        let stall = &mut connection.stall;
+        if acked != stall.acked {
+            *stall = Stall { acked, looks: 0 };
+        } else {
+            stall.looks += 1;
+        }
+        if stall.looks >= STALL_LOOKS {
+            self.assignment.counters.timeouts_write_stall.add(1);
+            return self.reset(token);
+        }
+        connection.since_ms = self.now.monotonic_ms;
+        let due_ms = connection.since_ms + self.limit_ms(Awaiting::Answer);
+        self.wheel.schedule(token.slot, due_ms);
+    }
+
+    /// Sends our FIN, and waits for the peer's.
+    fn linger(&mut self, token: Token) {
+        let connection = &mut self.connections[token.slot as usize];
+        if connection.receiving == Receiving::Over
+            || socket::shutdown_write(&connection.socket).is_err()
+        {
+            return self.shut(token);
+        }
+        if connection.receiving == Receiving::Stopped {
+            connection.receiving =
+                Receiving::Armed(self.ring.recv(&connection.socket, token));
+        }
+        connection.phase = Phase::Lingering { discarded: connection.input.len() };
+        connection.input = Vec::new();
+        connection.awaiting = Awaiting::Close;
+        connection.since_ms = self.now.monotonic_ms;
+        let due_ms = connection.since_ms + self.limit_ms(Awaiting::Close);
+        self.wheel.schedule(token.slot, due_ms);
+    }
+
+    /// Throws away what a peer sends after our last answer.
+    pub(super) fn discard(&mut self, token: Token, bytes: usize) {
+        if let Phase::Lingering { discarded } = &mut self.connection(token).phase {
+            *discarded += bytes;
+            if *discarded > LINGER_BYTES {
+                self.shut(token);
+            }
+        }
+    }
+
+    /// Ends the connection with a reset: what is unsent is dropped, and the peer can tell that
+    /// the answer is not whole.
+    pub(super) fn reset(&mut self, token: Token) {
+        // An error means that the connection is gone already.
+        let _ = socket::set_reset_on_close(&self.connection(token).socket);
+        self.shut(token);
+    }
+
+    /// Ends both directions, and the connection with the last of its operations.
+    pub(super) fn shut(&mut self, token: Token) {
+        let connection = self.connection(token);
+        connection.phase = Phase::Shut;
+        connection.writing = Writing::Idle;
+        if connection.is_receiving() || connection.in_flight > 0 {
+            // An error means that the connection is gone already, and then they complete as well.
+            let _ = socket::shutdown_both(&connection.socket);
+        }
+        self.end_if_over(token);
+    }
+
+    pub(super) fn end_if_over(&mut self, token: Token) {
+        if !self.connections[token.slot as usize].is_over() {
+            return;
+        }
+        let connection = self.connections.remove(token.slot as usize);
+        self.wheel.remove(token.slot);
+        self.ring.close(connection.socket);
+        self.inbox.set_load(self.connections.len());
+        self.assignment.counters.closed.add(1);
+        self.accept_again(true);
+    }
+}

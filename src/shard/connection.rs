@@ -1,0 +1,116 @@
+//! What a shard keeps of one connection.
+//!
+//! | dimension | enum | says |
+//! |---|---|---|
+//! | HTTP | [`http::Connection`](crate::http::Connection) | whose turn it is |
+//! | socket, inward | [`Receiving`] | whether the ring receives |
+//! | socket, outward | [`Writing`] | what is on its way |
+//! | life | [`Phase`] | whether it is being closed, and how |
+
+use crate::http;
+use crate::ring::{OperationId, Socket};
+
+use super::exchange::Exchange;
+
+/// One connection of a shard.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) generation: u32,
+    pub(super) socket: Socket,
+    pub(super) http: http::Connection,
+    /// Bytes that were received and that no request has consumed. Empty, and without memory of
+    /// its own, unless a head came in pieces or a request before its turn.
+    pub(super) input: Vec<u8>,
+    pub(super) receiving: Receiving,
+    pub(super) writing: Writing,
+    pub(super) phase: Phase,
+    /// What it waits for, since when.
+    pub(super) awaiting: http::Awaiting,
+    pub(super) since_ms: u64,
+    pub(super) stall: Stall,
+    /// Exchanges so far.
+    pub(super) exchanges: u32,
+    /// Operations that the ring has in flight for it, but for the receive.
+    pub(super) in_flight: u8,
+}
+
+/// The receiving half of the socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Receiving {
+    /// The ring receives.
+    Armed(OperationId),
+    /// Too much is waiting: the receive is being cancelled.
+    Stopping,
+    /// Too much is waiting: the peer is not read from.
+    Stopped,
+    /// The peer has ended, or the connection has failed.
+    Over,
+}
+
+/// The sending half of the socket.
+#[derive(Debug)]
+pub(super) enum Writing {
+    /// Nothing is on its way.
+    Idle,
+    /// The ring sends whole answers; then follows one whose body must be pulled, if any.
+    Answers {
+        then: Option<Exchange>,
+    },
+    /// A body is being pulled.
+    Body {
+        exchange: Exchange,
+        step: Step,
+    },
+}
+
+/// What the body's next step waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Its turn.
+    Ready,
+    /// Room in the socket's buffer.
+    AwaitWritable,
+    /// A little time: the socket says that it is writable, and is not.
+    AwaitRetry,
+    /// A buffer for a cold part of the file.
+    AwaitLease,
+    /// A cold part of the file.
+    AwaitRead,
+    /// Bytes that were read being sent: how many of them are the piece's.
+    AwaitSent { piece_bytes: usize },
+}
+
+/// A connection's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Requests are taken and answered.
+    Open,
+    /// We have sent our FIN; what still comes is thrown away until the peer's.
+    Lingering {
+        /// Bytes thrown away.
+        discarded: usize,
+    },
+    /// Shut down in both directions: only what the ring has in flight keeps it.
+    Shut,
+}
+
+/// Whether the peer takes what is sent to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stall {
+    /// Bytes that the peer's TCP had acknowledged at the last look.
+    pub(super) acked: Option<u64>,
+    /// Looks in a row that found no more.
+    pub(super) looks: u8,
+}
+
+impl Connection {
+    /// Whether neither we nor the ring have anything more to do with it.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Shut && self.in_flight == 0 && !self.is_receiving()
+    }
+
+    /// Whether the ring holds a receive for it.
+    pub(super) fn is_receiving(&self) -> bool {
+        matches!(self.receiving, Receiving::Armed(_) | Receiving::Stopping)
+    }
+}

@@ -1,0 +1,97 @@
+//! The end of a shard: nothing that was begun, or queued, is lost.
+//!
+//! Accepting stops and the accept queues are emptied; idle connections close; answers under way
+//! and those to requests that are coming in are the last of their connections. The listeners stay
+//! open all the while, since closing one resets what the kernel has queued on it; so the queues
+//! are swept once more when the last connection has gone.
+
+use crate::http::Awaiting;
+use crate::ring::Token;
+
+use super::Shard;
+use super::accepting::Accepting;
+use super::connection::{Phase, Writing};
+
+/// How long the ring may take to let go of connections that were cut off.
+const CUT_MS: u64 = 1000;
+
+/// How far the end has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Draining {
+    No,
+    /// The last answers are being sent; whoever has not got his by then is cut off.
+    Answering { swept: bool, ends_ms: u64 },
+    /// The time is over: connections have been reset.
+    Cutting { ends_ms: u64 },
+}
+
+impl Draining {
+    pub(super) fn ends_ms(self) -> Option<u64> {
+        match self {
+            Draining::No => None,
+            Draining::Answering { ends_ms, .. } | Draining::Cutting { ends_ms } => Some(ends_ms),
+        }
+    }
+}
+
+impl Shard {
+    /// Begins to end.
+    pub(super) fn drain(&mut self) {
+        if self.draining != Draining::No {
+            return;
+        }
+        let grace_ms = self.config.timeouts.grace.as_millis() as u64;
+        let ends_ms = self.now.monotonic_ms + grace_ms;
+        self.draining = Draining::Answering { swept: false, ends_ms };
+        // Other shards hand nothing off to one that has infinitely many.
+        self.inbox.set_load(usize::MAX);
+        self.stop_accepting();
+        for token in self.tokens() {
+            let connection = self.connection(token);
+            connection.http.drain();
+            let idle = matches!(connection.writing, Writing::Idle)
+                && connection.http.awaiting(!connection.input.is_empty()) == Awaiting::Close;
+            if idle && connection.phase == Phase::Open {
+                self.shut(token);
+            }
+        }
+    }
+
+    /// Whether the shard has ended; takes the next step towards it.
+    pub(super) fn drained(&mut self) -> bool {
+        let now_ms = self.now.monotonic_ms;
+        match self.draining {
+            Draining::No => false,
+            Draining::Cutting { ends_ms } => self.connections.is_empty() || now_ms >= ends_ms,
+            Draining::Answering { ends_ms, .. } if now_ms >= ends_ms => {
+                self.assignment.counters.drain_cut_off.add(self.connections.len() as u64);
+                self.draining = Draining::Cutting { ends_ms: now_ms + CUT_MS };
+                for token in self.tokens() {
+                    self.reset(token);
+                }
+                self.connections.is_empty()
+            }
+            Draining::Answering { swept, ends_ms } => {
+                let stopped = |accepting: &Accepting| *accepting == Accepting::Stopped;
+                if !self.accepting.iter().all(stopped) {
+                    return false;
+                }
+                if !swept || self.connections.is_empty() {
+                    self.draining = Draining::Answering { swept: true, ends_ms };
+                    self.sweep_accept_queues();
+                }
+                self.connections.is_empty() && self.inbox.is_empty()
+            }
+        }
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        self.connections
+            .iter()
+            .map(|(slot, connection)| Token {
+                slot: slot as u32,
+                generation: connection.generation,
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,70 @@
+//! One request and its response.
+
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use crate::files::FileBody;
+use crate::http::{Body, Pull};
+use crate::ring::{SendBuf, Token};
+
+/// Names an exchange for as long as its connection lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ExchangeName {
+    /// The connection.
+    pub(super) connection: Token,
+    /// Which of the connection's exchanges; HTTP/1 has one at a time and counts them.
+    pub(super) stream: u32,
+}
+
+/// A response whose body is being pulled. Answers that are whole from the start are handed to the
+/// ring at once and need none.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) name: ExchangeName,
+    pub(super) head: SendBuf,
+    /// Bytes of the head that are with the kernel.
+    pub(super) head_sent: usize,
+    pub(super) body: FileBody,
+    /// What was pulled from the body and is not with the kernel yet.
+    pub(super) piece: Option<Piece>,
+}
+
+/// A range of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Piece {
+    pub(super) file: Rc<OwnedFd>,
+    pub(super) offset: u64,
+    pub(super) bytes: usize,
+}
+
+impl Exchange {
+    pub(super) fn new(name: ExchangeName, head: SendBuf, body: FileBody) -> Exchange {
+        Exchange { name, head, head_sent: 0, body, piece: None }
+    }
+
+    /// Pulls the next piece if there is none; says whether there is one now.
+    pub(super) fn pull(&mut self, max_bytes: usize) -> bool {
+        if self.piece.is_none()
+            && let Pull::File { file, offset, bytes } = self.body.next(max_bytes)
+        {
+            self.piece = Some(Piece { file, offset, bytes });
+        }
+        self.piece.is_some()
+    }
+
+    /// What is left of the head.
+    pub(super) fn head_rest(&self) -> &[u8] {
+        &self.head.as_slice()[self.head_sent..]
+    }
+
+    /// Notes that `bytes` of the piece are with the kernel.
+    pub(super) fn advance(&mut self, bytes: usize) {
+        if let Some(piece) = &mut self.piece {
+            piece.offset += bytes as u64;
+            piece.bytes -= bytes;
+            if piece.bytes == 0 {
+                self.piece = None;
+            }
+        }
+    }
+}

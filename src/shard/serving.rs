@@ -1,0 +1,242 @@
+//! Received bytes to requests to answers.
+
+use crate::files::{Files, Now, Reply};
+use crate::http::{Method, Persistence, RequestHead, Status, Take};
+use crate::ring::{Follow, RecvError, SendError, Token};
+
+use super::Shard;
+use super::connection::{Phase, Receiving, Step, Writing};
+use super::exchange::{Exchange, ExchangeName};
+
+/// What answers a request.
+fn reply_to(
+    files: &mut Files,
+    head: &RequestHead<'_>,
+    persistence: Persistence,
+    now: &Now,
+) -> Reply {
+    match head.method {
+        Method::Get | Method::Head => {
+            let site = files.site(head.host);
+            files.reply(site, head.target, head.method == Method::Head, persistence, now)
+        }
+        Method::Other => files.status(Status::NOT_IMPLEMENTED, persistence, false, now),
+        _ => files.status(Status::METHOD_NOT_ALLOWED, persistence, false, now),
+    }
+}
+
+/// Input buffers kept for reuse, and the largest that is worth it.
+const SPARE_INPUTS: usize = 64;
+const SPARE_INPUT_BYTES: usize = 64 * 1024;
+
+impl Shard {
+    pub(super) fn received(&mut self, token: Token, bytes: &[u8]) {
+        let connection = self.connection(token);
+        if connection.phase != Phase::Open {
+            return self.discard(token, bytes.len());
+        }
+        // The rule: nothing waits, and requests are served from the shared buffer.
+        if connection.input.is_empty() && matches!(connection.writing, Writing::Idle) {
+            let used = self.serve(token, bytes);
+            self.keep_input(token, &bytes[used..]);
+        } else {
+            self.keep_input(token, bytes);
+            if matches!(self.connection(token).writing, Writing::Idle) {
+                return self.serve_input(token);
+            }
+        }
+        self.settle(token);
+    }
+
+    /// Keeps bytes for later, unless nothing more is taken from this peer.
+    fn keep_input(&mut self, token: Token, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let pipeline_bytes = self.config.limits.pipeline_bytes;
+        let connection = &mut self.connections[token.slot as usize];
+        if connection.input.capacity() == 0 {
+            connection.input = self.spare_inputs.pop().unwrap_or_default();
+        }
+        connection.input.extend_from_slice(bytes);
+        // While an answer is under way, requests pile up here only so far. (Without one, the head
+        // that is coming in has limits of its own.)
+        if connection.input.len() > pipeline_bytes
+            && !matches!(connection.writing, Writing::Idle)
+            && let Receiving::Armed(operation) = connection.receiving
+        {
+            self.ring.cancel(operation);
+            connection.receiving = Receiving::Stopping;
+            self.assignment.counters.receives_stopped.add(1);
+        }
+    }
+
+    /// Serves what is waiting in the connection's own buffer.
+    pub(super) fn serve_input(&mut self, token: Token) {
+        let connection = self.connection(token);
+        if connection.phase != Phase::Open {
+            return;
+        }
+        let mut input = std::mem::take(&mut connection.input);
+        let used = self.serve(token, &input);
+        input.drain(..used);
+        let pipeline_bytes = self.config.limits.pipeline_bytes;
+        let connection = &mut self.connections[token.slot as usize];
+        if !input.is_empty() {
+            connection.input = input;
+        } else if self.spare_inputs.len() < SPARE_INPUTS && input.capacity() <= SPARE_INPUT_BYTES {
+            self.spare_inputs.push(input);
+        }
+        if connection.receiving == Receiving::Stopped
+            && connection.input.len() <= pipeline_bytes / 2
+        {
+            connection.receiving =
+                Receiving::Armed(self.ring.recv(&connection.socket, token));
+        }
+        self.settle(token);
+    }
+
+    /// Answers the requests at the start of `input`; returns how many bytes they were.
+    ///
+    /// Whole answers go to the ring in one submission. The first one with a body to pull ends the
+    /// batch: it is alone on the socket until it is over.
+    fn serve(&mut self, token: Token, input: &[u8]) -> usize {
+        let connection = &mut self.connections[token.slot as usize];
+        let counters = &self.assignment.counters;
+        let mut used = 0;
+        let mut requests = 0;
+        let mut pulled = None;
+        while pulled.is_none() {
+            if requests == self.config.limits.requests_per_turn {
+                counters.turn_requests_capped.add(1);
+                break;
+            }
+            let reply = match connection.http.take(&input[used..], &self.head_limits) {
+                Take::Request(head) => {
+                    used += head.bytes;
+                    reply_to(&mut self.files, &head, connection.http.persistence(), &self.now)
+                }
+                Take::Refused(refusal) => {
+                    used = input.len();
+                    counters.refused.add(1);
+                    tracing::debug!(refusal = refusal.name(), "request refused");
+                    self.files.status(refusal.status(), Persistence::Close, false, &self.now)
+                }
+                Take::Incomplete | Take::Busy => break,
+            };
+            requests += 1;
+            connection.exchanges = connection.exchanges.wrapping_add(1);
+            counters.answered(reply.status);
+            match reply.body {
+                None => {
+                    self.answers.push(reply.head);
+                    connection.http.answered();
+                }
+                Some(body) => {
+                    let name = ExchangeName { connection: token, stream: connection.exchanges };
+                    pulled = Some(Exchange::new(name, reply.head, body));
+                }
+            }
+        }
+        counters.requests.add(requests as u64);
+        self.send_answers(token, pulled);
+        used
+    }
+
+    /// Hands the collected answers to the ring, and begins with the body that follows them.
+    pub(super) fn send_answers(&mut self, token: Token, then: Option<Exchange>) {
+        let connection = &mut self.connections[token.slot as usize];
+        match (self.answers.len(), then) {
+            (0, None) => {}
+            (0, Some(exchange)) => {
+                connection.writing = Writing::Body { exchange, step: Step::Ready };
+                self.pump(token);
+            }
+            (count, then) => {
+                let counters = &self.assignment.counters;
+                counters.inline_sends.add(1);
+                let bytes: usize = self.answers.iter().map(|answer| answer.len()).sum();
+                counters.bytes_sent.add(bytes as u64);
+                if count == 1 {
+                    let answer = self.answers.pop().expect("there is one");
+                    self.ring.send(&connection.socket, answer, Follow::Nothing, token);
+                } else {
+                    self.ring.send_vectored(&connection.socket, &mut self.answers, token);
+                }
+                connection.in_flight += 1;
+                connection.writing = Writing::Answers { then };
+            }
+        }
+    }
+
+    /// The ring has sent what it was given.
+    pub(super) fn sent(&mut self, token: Token, result: Result<(), SendError>) {
+        let connection = self.connection(token);
+        connection.in_flight -= 1;
+        if connection.phase == Phase::Shut {
+            return self.end_if_over(token);
+        }
+        if let Err(error) = result {
+            return self.send_failed(token, error);
+        }
+        match std::mem::replace(&mut connection.writing, Writing::Idle) {
+            Writing::Answers { then: None } | Writing::Idle => {
+                if connection.input.is_empty() && connection.receiving != Receiving::Stopped {
+                    self.settle(token);
+                } else {
+                    self.serve_input(token);
+                }
+            }
+            Writing::Answers { then: Some(exchange) } => {
+                connection.writing = Writing::Body { exchange, step: Step::Ready };
+                self.pump(token);
+            }
+            Writing::Body { mut exchange, step } => {
+                if let Step::AwaitSent { piece_bytes } = step {
+                    exchange.head_sent = exchange.head.len();
+                    exchange.advance(piece_bytes);
+                    self.assignment.counters.bytes_sent.add(piece_bytes as u64);
+                    self.lease_is_back();
+                }
+                self.connection(token).writing = Writing::Body { exchange, step: Step::Ready };
+                self.pump(token);
+            }
+        }
+    }
+
+    /// The peer's FIN: what it has asked before is still answered.
+    pub(super) fn peer_ended(&mut self, token: Token) {
+        let connection = self.connection(token);
+        connection.receiving = Receiving::Over;
+        match connection.phase {
+            Phase::Open => {
+                connection.http.peer_ended();
+                if matches!(connection.writing, Writing::Idle) {
+                    self.serve_input(token);
+                }
+            }
+            Phase::Lingering { .. } => self.shut(token),
+            Phase::Shut => self.end_if_over(token),
+        }
+    }
+
+    pub(super) fn receive_failed(&mut self, token: Token, error: RecvError) {
+        let connection = self.connection(token);
+        match (error, connection.receiving) {
+            (RecvError::Cancelled, Receiving::Stopping) if connection.phase == Phase::Open => {
+                connection.receiving = Receiving::Stopped;
+                // The answer may have been sent while the cancellation was under way.
+                if matches!(connection.writing, Writing::Idle) {
+                    self.serve_input(token);
+                }
+            }
+            _ => {
+                if error == RecvError::Reset {
+                    self.assignment.counters.resets.add(1);
+                }
+                self.connection(token).receiving = Receiving::Over;
+                self.shut(token);
+            }
+        }
+    }
+}
