@@ -37,8 +37,7 @@ pub struct Weight {
     pub descriptors: usize,
 }
 
-/// Where an entry sits: valid from [`Sieve::find`] or [`Sieve::insert`] until the next call that may
-/// evict.
+/// Where an entry sits: from [`Sieve::find`] until the next call that may evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u32);
 
@@ -154,21 +153,22 @@ impl<V> Sieve<V> {
         &mut self.nodes[slot.0 as usize].value
     }
 
-    /// Adds an entry, replacing one of the same target, after others have made room for it.
-    /// A value that would not fit into an empty table is handed back.
-    pub fn insert(
-        &mut self,
-        site: u16,
-        target: &[u8],
-        weight: Weight,
-        value: V,
-    ) -> Result<Slot, V> {
-        if let Some(slot) = self.find(site, target) {
-            self.remove(slot);
-        }
+    /// Adds an entry, or puts a new value in place of the target's old one, and makes others leave
+    /// where that is one too many. A value that would not fit into an empty table is handed back, and
+    /// the target has none then.
+    pub fn insert(&mut self, site: u16, target: &[u8], weight: Weight, value: V) -> Result<(), V> {
+        let old = self.find(site, target);
         let Bounds { entries, bytes, descriptors } = self.bounds;
         if entries == 0 || weight.bytes > bytes || weight.descriptors > descriptors {
+            if let Some(slot) = old {
+                self.remove(slot);
+            }
             return Err(value);
+        }
+        if let Some(slot) = old {
+            *self.value(slot) = value;
+            self.reweigh(slot, weight);
+            return Ok(());
         }
         self.make_room(1, weight);
         let hash = self.seed.hash(site, target);
@@ -185,7 +185,7 @@ impl<V> Sieve<V> {
         self.table.insert_unique(hash, slot, |&slot| nodes[slot as usize].hash);
         self.link(ALL, slot);
         self.set_weight(slot, weight);
-        Ok(Slot(slot))
+        Ok(())
     }
 
     /// States anew what an entry holds. May evict any entry, this one last but not never: whatever
@@ -193,11 +193,6 @@ impl<V> Sieve<V> {
     pub fn reweigh(&mut self, slot: Slot, weight: Weight) {
         self.set_weight(slot.0, weight);
         self.make_room(0, Weight::default());
-    }
-
-    /// What the entry at a slot holds.
-    pub fn weight(&self, slot: Slot) -> Weight {
-        self.nodes[slot.0 as usize].weight
     }
 
     /// Takes an entry out.
@@ -337,7 +332,8 @@ mod tests {
     fn replaces_the_same_target() {
         let mut sieve = Sieve::new(ROOMY);
         sieve.insert(0, b"/a", Weight { bytes: 7, descriptors: 1 }, 'x').unwrap();
-        let slot = sieve.insert(0, b"/a", bytes(3), 'y').unwrap();
+        sieve.insert(0, b"/a", bytes(3), 'y').unwrap();
+        let slot = sieve.find(0, b"/a").unwrap();
         assert_eq!((sieve.len(), sieve.held(), *sieve.value(slot)), (1, bytes(3), 'y'));
         assert_eq!(sieve.evictions(), 0);
     }
@@ -349,6 +345,8 @@ mod tests {
         assert_eq!(sieve.insert(0, b"/large", bytes(11), 'l'), Err('l'));
         assert_eq!(sieve.insert(0, b"/open", open(), 'o'), Err('o'));
         assert_eq!(sieve.len(), 1);
+        assert_eq!(sieve.insert(0, b"/kept", bytes(11), 'l'), Err('l'));
+        assert_eq!((sieve.len(), sieve.evictions()), (0, 0));
         assert_eq!(Sieve::new(Bounds { entries: 0, ..ROOMY }).insert(0, b"/", open(), 0), Err(0));
     }
 
@@ -397,9 +395,9 @@ mod tests {
     #[test]
     fn growing_beyond_the_bounds_evicts() {
         let mut sieve = Sieve::new(Bounds { bytes: 10, ..ROOMY });
-        let first = sieve.insert(0, b"/a", bytes(4), ()).unwrap();
+        sieve.insert(0, b"/a", bytes(4), ()).unwrap();
         sieve.insert(0, b"/b", bytes(4), ()).unwrap();
-        sieve.find(0, b"/a");
+        let first = sieve.find(0, b"/a").unwrap();
         sieve.reweigh(first, bytes(8));
         assert!(sieve.find(0, b"/a").is_some() && sieve.find(0, b"/b").is_none());
         sieve.reweigh(first, bytes(11));
@@ -437,6 +435,21 @@ mod tests {
             if weight.descriptors > 0 {
                 self.unqueue(HOLDERS, key);
             }
+        }
+
+        fn replace(&mut self, bounds: Bounds, key: u8, weight: Weight) -> bool {
+            let Some((before, visited)) = self.entries.get_mut(&key) else {
+                return false;
+            };
+            *visited = true;
+            let before = std::mem::replace(before, weight);
+            match (before.descriptors > 0, weight.descriptors > 0) {
+                (false, true) => self.queues[HOLDERS].push(key),
+                (true, false) => self.unqueue(HOLDERS, key),
+                _ => {}
+            }
+            self.make_room(bounds, 0, Weight::default());
+            true
         }
 
         fn evict(&mut self, queue: usize) {
@@ -507,28 +520,20 @@ mod tests {
                         }
                     }
                     Step::Insert(key, weight) => {
-                        if model.entries.contains_key(&key) {
-                            model.remove(key);
+                        sieve.insert(0, &[key], weight, key).unwrap();
+                        if !model.replace(bounds, key, weight) {
+                            model.make_room(bounds, 1, weight);
+                            model.entries.insert(key, (weight, false));
+                            model.queues[ALL].push(key);
+                            if weight.descriptors > 0 {
+                                model.queues[HOLDERS].push(key);
+                            }
                         }
-                        model.make_room(bounds, 1, weight);
-                        model.entries.insert(key, (weight, false));
-                        model.queues[ALL].push(key);
-                        if weight.descriptors > 0 {
-                            model.queues[HOLDERS].push(key);
-                        }
-                        let slot = sieve.insert(0, &[key], weight, key).unwrap();
-                        prop_assert_eq!(*sieve.value(slot), key);
                     }
                     Step::Reweigh(key, weight) => {
                         if let Some(slot) = sieve.find(0, &[key]) {
                             sieve.reweigh(slot, weight);
-                            let (before, _) = model.entries.insert(key, (weight, true)).unwrap();
-                            match (before.descriptors > 0, weight.descriptors > 0) {
-                                (false, true) => model.queues[HOLDERS].push(key),
-                                (true, false) => model.unqueue(HOLDERS, key),
-                                _ => {}
-                            }
-                            model.make_room(bounds, 0, Weight::default());
+                            model.replace(bounds, key, weight);
                         }
                     }
                     Step::Remove(key) => {
