@@ -10,7 +10,7 @@ const UNKNOWN: &str = "application/octet-stream";
 ///
 /// Text, JavaScript and JSON are said to be UTF-8: without a charset browsers guess by locale, and
 /// files that are not UTF-8 have become the exception. XML and what is built on it say so themselves.
-pub fn content_type(path: &[u8]) -> Cow<'static, str> {
+pub(super) fn content_type(path: &[u8]) -> Cow<'static, str> {
     let Some(media_type) = extension(path).and_then(|ext| mime_guess::from_ext(ext).first_raw())
     else {
         return UNKNOWN.into();
