@@ -1,0 +1,499 @@
+//! TCP sockets: listening ones, and the few calls that a connection needs beside the ring.
+//!
+//! What can be inherited is set on the listener, so that an accepted connection costs no call of its
+//! own: on Linux a connection takes TCP_NODELAY, SO_LINGER, SO_KEEPALIVE and buffer sizes from its
+//! listener, but not O_NONBLOCK, which accept4(2) and the ring's accept set by their own flag.
+#![allow(unsafe_code, reason = "listen(2) with any backlog, and TCP_INFO, are not wrapped by nix")]
+
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    self, AddressFamily, MsgFlags, SetSockOpt, Shutdown, SockFlag, SockProtocol, SockType,
+    SockaddrStorage, sockopt,
+};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+
+use super::count_call;
+
+sockopt_impl!(
+    /// Seconds for which the kernel holds a connection back until its first byte.
+    DeferAccept,
+    SetOnly,
+    libc::IPPROTO_TCP,
+    libc::TCP_DEFER_ACCEPT,
+    i32
+);
+
+sockopt_impl!(
+    /// The CPU that handled the socket's last packet; -1 before the first one.
+    IncomingCpu,
+    GetOnly,
+    libc::SOL_SOCKET,
+    libc::SO_INCOMING_CPU,
+    i32
+);
+
+/// How to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// Whether the socket may share its address with others of the same user (SO_REUSEPORT).
+    pub reuse_port: bool,
+    /// TCP_DEFER_ACCEPT in seconds; zero leaves it off.
+    pub defer_accept_s: u32,
+    /// Length of the accept queue; the kernel clamps it to `net.core.somaxconn`.
+    pub backlog: i32,
+}
+
+/// Why an address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Another socket listens there.
+    #[error(
+        "cannot listen on {address}: the port is in use; `ss -ltnp 'sport = :{}'` names the \
+         program: stop it, or choose another port", address.port()
+    )]
+    InUse {
+        /// Where it was tried.
+        address: SocketAddr,
+    },
+    /// The port is reserved for the privileged.
+    #[error(
+        "cannot listen on {address}: the port needs a privilege; grant it (`setcap \
+         cap_net_bind_service=+ep` on the program), lower `net.ipv4.ip_unprivileged_port_start`, \
+         or choose a port from 1024 on"
+    )]
+    Privileged {
+        /// Where it was tried.
+        address: SocketAddr,
+    },
+    /// No interface of this host has the address.
+    #[error(
+        "cannot listen on {address}: no interface of this host has that address; `ip address` lists \
+         those there are"
+    )]
+    NoSuchAddress {
+        /// Where it was tried.
+        address: SocketAddr,
+    },
+    /// The host has no IPv6 (or, less likely, no IPv4).
+    #[error(
+        "cannot listen on {address}: the host does not speak this address family; for IPv6 see \
+         `net.ipv6.conf.all.disable_ipv6`"
+    )]
+    NoSuchFamily {
+        /// Where it was tried.
+        address: SocketAddr,
+    },
+    /// Anything else.
+    #[error("cannot listen on {address}: {call}: {source}")]
+    Failed {
+        /// Where it was tried.
+        address: SocketAddr,
+        /// The call that failed.
+        call: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl ListenError {
+    fn new(address: SocketAddr, call: &'static str, errno: Errno) -> Self {
+        match errno {
+            Errno::EADDRINUSE => Self::InUse { address },
+            Errno::EACCES => Self::Privileged { address },
+            Errno::EADDRNOTAVAIL => Self::NoSuchAddress { address },
+            Errno::EAFNOSUPPORT => Self::NoSuchFamily { address },
+            errno => Self::Failed { address, call, source: errno.into() },
+        }
+    }
+}
+
+/// Why bytes did not go out. One vocabulary for send(2) and sendfile(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// The socket's buffer is full: wait until it is writable.
+    WouldBlock,
+    /// The peer is gone (EPIPE, ECONNRESET, ETIMEDOUT and their kin).
+    Closed,
+    /// The kernel is short of memory: worth another try a little later.
+    NoMemory,
+    /// The file cannot be sent this way (EINVAL): read it and send the bytes.
+    Unsupported,
+    /// The file could not be read (EIO): the response cannot be completed.
+    FileFailed,
+    /// Another `errno`, which no documented cause explains.
+    Other(i32),
+}
+
+impl From<Errno> for SendError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::EAGAIN => Self::WouldBlock,
+            Errno::EPIPE
+            | Errno::ECONNRESET
+            | Errno::ECONNABORTED
+            | Errno::ENOTCONN
+            | Errno::ETIMEDOUT
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::ENETDOWN => Self::Closed,
+            Errno::ENOMEM | Errno::ENOBUFS => Self::NoMemory,
+            Errno::EINVAL | Errno::EOPNOTSUPP => Self::Unsupported,
+            Errno::EIO => Self::FileFailed,
+            errno => Self::Other(errno as i32),
+        }
+    }
+}
+
+/// Opens a listening TCP socket: non-blocking, close-on-exec, SO_REUSEADDR, TCP_NODELAY for all of
+/// its connections, and IPv6 only on an IPv6 address (one address, one family, whatever
+/// `net.ipv6.bindv6only` says).
+pub fn listen(address: SocketAddr, options: &ListenOptions) -> Result<OwnedFd, ListenError> {
+    let failed = |call| move |errno| ListenError::new(address, call, errno);
+    let fd = stream_socket(address).map_err(failed("socket"))?;
+    set(&fd, sockopt::ReuseAddr, true).map_err(failed("SO_REUSEADDR"))?;
+    if address.is_ipv6() {
+        set(&fd, sockopt::Ipv6V6Only, true).map_err(failed("IPV6_V6ONLY"))?;
+    }
+    if options.reuse_port {
+        set(&fd, sockopt::ReusePort, true).map_err(failed("SO_REUSEPORT"))?;
+    }
+    set(&fd, sockopt::TcpNoDelay, true).map_err(failed("TCP_NODELAY"))?;
+    if options.defer_accept_s > 0 {
+        let seconds = i32::try_from(options.defer_accept_s).unwrap_or(i32::MAX);
+        set(&fd, DeferAccept, seconds).map_err(failed("TCP_DEFER_ACCEPT"))?;
+    }
+    bind(&fd, address).map_err(failed("bind"))?;
+    count_call();
+    // SAFETY: listen(2) takes a descriptor and a number and touches no memory of ours; the
+    // descriptor is open because `fd` owns it. (nix refuses a backlog above SOMAXCONN's old value.)
+    let listening = unsafe { libc::listen(fd.as_raw_fd(), options.backlog) };
+    Errno::result(listening).map_err(failed("listen"))?;
+    Ok(fd)
+}
+
+/// Checks that nobody listens on an address, not even a socket that would share it.
+///
+/// SO_REUSEPORT lets a second server of the same user join a group unnoticed: half of the connections
+/// would go to each, and the order that steering counts on would be lost. A bind without that option
+/// fails where anyone listens. What happens between this check and the bind that follows is not seen.
+pub fn ensure_free(address: SocketAddr) -> Result<(), ListenError> {
+    let failed = |call| move |errno| ListenError::new(address, call, errno);
+    let fd = stream_socket(address).map_err(failed("socket"))?;
+    set(&fd, sockopt::ReuseAddr, true).map_err(failed("SO_REUSEADDR"))?;
+    if address.is_ipv6() {
+        set(&fd, sockopt::Ipv6V6Only, true).map_err(failed("IPV6_V6ONLY"))?;
+    }
+    bind(&fd, address).map_err(failed("bind"))
+}
+
+/// A new TCP socket of the address's family, non-blocking and close-on-exec: for a client to connect.
+pub fn tcp_stream_socket(address: SocketAddr) -> io::Result<OwnedFd> {
+    Ok(stream_socket(address)?)
+}
+
+fn stream_socket(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    count_call();
+    socket::socket(
+        family,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        SockProtocol::Tcp,
+    )
+}
+
+/// Takes one connection off the accept queue: non-blocking, close-on-exec. `None` when there is none.
+pub fn accept_nonblocking(listener: impl AsFd) -> io::Result<Option<OwnedFd>> {
+    loop {
+        count_call();
+        match socket::accept4(&listener, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK) {
+            Ok(fd) => return Ok(Some(fd)),
+            Err(Errno::EAGAIN) => return Ok(None),
+            // A connection that died in the queue is not the listener's trouble: take the next.
+            Err(Errno::EINTR | Errno::ECONNABORTED) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+/// The address that a socket is bound to.
+pub fn local_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
+    count_call();
+    let address: SockaddrStorage = socket::getsockname(fd.as_fd().as_raw_fd())?;
+    inet(&address)
+}
+
+/// The address of a socket's peer.
+pub fn peer_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
+    count_call();
+    let address: SockaddrStorage = socket::getpeername(fd.as_fd().as_raw_fd())?;
+    inet(&address)
+}
+
+/// Whether a descriptor is a TCP socket that listens.
+pub fn is_tcp_listener(fd: impl AsFd) -> bool {
+    count_call();
+    count_call();
+    socket::getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false)
+        && socket::getsockopt(&fd, sockopt::SockType) == Ok(SockType::Stream)
+        && local_addr(fd).is_ok()
+}
+
+/// Sets O_NONBLOCK, for a socket that was made by someone else. Two calls.
+pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    count_call();
+    let flags = OFlag::from_bits_retain(fcntl(&fd, FcntlArg::F_GETFL)?);
+    count_call();
+    fcntl(&fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+/// Sends small segments at once (TCP_NODELAY). Connections of our listeners have it already.
+pub fn set_nodelay(fd: impl AsFd) -> io::Result<()> {
+    Ok(set(&fd, sockopt::TcpNoDelay, true)?)
+}
+
+/// Makes the coming close a reset that drops unsent bytes (SO_LINGER with zero seconds): for a peer
+/// that does not read, whose bytes would otherwise stay in the kernel for minutes.
+pub fn set_reset_on_close(fd: impl AsFd) -> io::Result<()> {
+    Ok(set(&fd, sockopt::Linger, libc::linger { l_onoff: 1, l_linger: 0 })?)
+}
+
+/// Sends a FIN after what is queued. The peer may go on sending.
+///
+/// The ring's own shutdown would raise a kernel worker thread; this call never blocks.
+pub fn shutdown_write(fd: impl AsFd) -> io::Result<()> {
+    count_call();
+    Ok(socket::shutdown(fd.as_fd().as_raw_fd(), Shutdown::Write)?)
+}
+
+/// Ends both directions; a receive that is pending on the ring completes.
+pub fn shutdown_both(fd: impl AsFd) -> io::Result<()> {
+    count_call();
+    Ok(socket::shutdown(fd.as_fd().as_raw_fd(), Shutdown::Both)?)
+}
+
+/// The CPU that handled the connection's last packet in the kernel.
+pub fn incoming_cpu(fd: impl AsFd) -> Option<u32> {
+    count_call();
+    u32::try_from(socket::getsockopt(&fd, IncomingCpu).ok()?).ok()
+}
+
+/// Bytes that the peer has acknowledged since the connection began (TCP_INFO `tcpi_bytes_acked`): the
+/// only sign that a peer still takes a response whose bytes have all been handed to the kernel.
+pub fn bytes_acked(fd: impl AsFd) -> io::Result<u64> {
+    let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+    let mut bytes = mem::size_of::<libc::tcp_info>() as libc::socklen_t;
+    count_call();
+    // SAFETY: `info` is writable for `bytes` bytes, which is what `bytes` tells the kernel; both
+    // outlive the call.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut bytes,
+        )
+    };
+    Errno::result(result)?;
+    // SAFETY: `tcp_info` is made of integers and was zeroed, so that it is initialised even where an
+    // older kernel fills in fewer fields.
+    Ok(unsafe { info.assume_init() }.tcpi_bytes_acked)
+}
+
+/// Hands bytes to the kernel without waiting, announcing that more follow at once (MSG_MORE): a head
+/// whose body comes by [`sendfile`](super::file::sendfile). May take fewer than were given.
+pub fn send_more(fd: impl AsFd, bytes: &[u8]) -> Result<usize, SendError> {
+    let flags = MsgFlags::from_bits_retain(libc::MSG_MORE)
+        | MsgFlags::MSG_DONTWAIT
+        | MsgFlags::MSG_NOSIGNAL;
+    loop {
+        count_call();
+        match socket::send(fd.as_fd().as_raw_fd(), bytes, flags) {
+            Err(Errno::EINTR) => {}
+            result => return result.map_err(SendError::from),
+        }
+    }
+}
+
+fn set<O>(fd: &impl AsFd, option: O, value: O::Val) -> Result<(), Errno>
+where
+    O: SetSockOpt<Val: Sized>,
+{
+    count_call();
+    socket::setsockopt(fd, option, &value)
+}
+
+fn bind(fd: &OwnedFd, address: SocketAddr) -> Result<(), Errno> {
+    count_call();
+    socket::bind(fd.as_raw_fd(), &SockaddrStorage::from(address))
+}
+
+fn inet(address: &SockaddrStorage) -> io::Result<SocketAddr> {
+    if let Some(v4) = address.as_sockaddr_in() {
+        Ok(SocketAddr::V4((*v4).into()))
+    } else if let Some(v6) = address.as_sockaddr_in6() {
+        Ok(SocketAddr::V6((*v6).into()))
+    } else {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "not an internet socket"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const OPTIONS: ListenOptions =
+        ListenOptions { reuse_port: true, defer_accept_s: 0, backlog: 16 };
+
+    fn any_port() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 0))
+    }
+
+    /// Waits until the listener has a connection, then takes it.
+    fn accept(listener: &OwnedFd) -> OwnedFd {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        let mut fds = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+        poll(&mut fds, PollTimeout::from(30_000_u16)).expect("poll");
+        accept_nonblocking(listener).expect("accept").expect("a connection")
+    }
+
+    fn pair() -> (TcpStream, OwnedFd) {
+        let listener = listen(any_port(), &OPTIONS).expect("listen");
+        let client = TcpStream::connect(local_addr(&listener).expect("address")).expect("connect");
+        (client, accept(&listener))
+    }
+
+    #[test]
+    fn connections_inherit_nodelay_and_are_nonblocking() {
+        let (_client, server) = pair();
+        assert_eq!(socket::getsockopt(&server, sockopt::TcpNoDelay), Ok(true));
+        let mut byte = [0];
+        let read = TcpStream::from(server).read(&mut byte);
+        assert_eq!(read.expect_err("nothing was sent").kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn listen_says_that_the_port_is_in_use() {
+        let holder = TcpListener::bind(any_port()).expect("bind");
+        let address = holder.local_addr().expect("address");
+        let error = listen(address, &OPTIONS).expect_err("the port is taken");
+        assert!(matches!(error, ListenError::InUse { .. }), "{error}");
+        assert!(error.to_string().contains("ss -ltnp"), "{error}");
+    }
+
+    #[test]
+    fn listen_says_that_the_address_is_not_ours() {
+        let address = SocketAddr::from(([192, 0, 2, 1], 8080));
+        let error = listen(address, &OPTIONS).expect_err("TEST-NET-1 is nobody's");
+        assert!(matches!(error, ListenError::NoSuchAddress { .. }), "{error}");
+    }
+
+    #[test]
+    fn ensure_free_sees_a_listener_that_shares() {
+        let first = listen(any_port(), &OPTIONS).expect("listen");
+        let address = local_addr(&first).expect("address");
+        listen(address, &OPTIONS).expect("a group may grow");
+        assert!(matches!(ensure_free(address), Err(ListenError::InUse { .. })));
+        drop(first);
+    }
+
+    #[test]
+    fn an_ipv6_listener_leaves_ipv4_alone() {
+        let address = SocketAddr::from((std::net::Ipv6Addr::UNSPECIFIED, 0));
+        let Ok(v6) = listen(address, &OPTIONS) else {
+            eprintln!("skipped: this host has no IPv6");
+            return;
+        };
+        let port = local_addr(&v6).expect("address").port();
+        let v4 = SocketAddr::from(([127, 0, 0, 1], port));
+        assert!(TcpStream::connect(v4).is_err());
+    }
+
+    #[test]
+    fn is_tcp_listener_tells_listeners_from_the_rest() {
+        let listener = listen(any_port(), &OPTIONS).expect("listen");
+        assert!(is_tcp_listener(&listener));
+        assert!(!is_tcp_listener(tcp_stream_socket(any_port()).expect("socket")));
+        assert!(!is_tcp_listener(std::fs::File::open("/dev/null").expect("open")));
+        let unix = std::env::temp_dir().join(format!("onering-{}.sock", std::process::id()));
+        let unix_listener = std::os::unix::net::UnixListener::bind(&unix).expect("bind");
+        assert!(!is_tcp_listener(&unix_listener));
+        std::fs::remove_file(unix).expect("remove");
+    }
+
+    #[test]
+    fn send_more_fills_the_socket_then_would_block() {
+        let (_client, server) = pair();
+        let bytes = [0; 1 << 16];
+        let error = loop {
+            if let Err(error) = send_more(&server, &bytes) {
+                break error;
+            }
+        };
+        assert_eq!(error, SendError::WouldBlock);
+    }
+
+    #[test]
+    fn send_more_to_a_closed_socket_is_closed() {
+        let (_client, server) = pair();
+        shutdown_both(&server).expect("shutdown");
+        assert_eq!(send_more(&server, b"late"), Err(SendError::Closed));
+    }
+
+    #[test]
+    fn shutdown_write_ends_the_response_but_not_the_request() {
+        let (mut client, server) = pair();
+        shutdown_write(&server).expect("shutdown");
+        assert_eq!(client.read(&mut [0]).expect("end of stream"), 0);
+        client.write_all(b"still here").expect("the other direction is open");
+    }
+
+    #[test]
+    fn reset_on_close_resets() {
+        let (mut client, server) = pair();
+        set_reset_on_close(&server).expect("linger");
+        drop(server);
+        let error = client.read(&mut [0]).expect_err("a reset");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    #[test]
+    fn bytes_acked_counts_what_the_peer_took() {
+        let (mut client, server) = pair();
+        let before = bytes_acked(&server).expect("TCP_INFO");
+        let mut stream = TcpStream::from(server);
+        stream.write_all(b"0123456789").expect("write");
+        client.read_exact(&mut [0; 10]).expect("read");
+        client.write_all(b"seen").expect("write");
+        stream.set_nonblocking(false).expect("blocking");
+        stream.read_exact(&mut [0; 4]).expect("read");
+        // The four bytes carry the acknowledgement of the ten.
+        assert_eq!(bytes_acked(&stream).expect("TCP_INFO"), before + 10);
+    }
+
+    #[test]
+    fn incoming_cpu_names_a_cpu_of_this_host() {
+        let (_client, server) = pair();
+        assert!(incoming_cpu(&server).expect("the handshake came in somewhere") < 4096);
+    }
+
+    #[test]
+    fn every_call_is_counted() {
+        let (_client, server) = pair();
+        let before = super::super::calls();
+        set_nodelay(&server).expect("option");
+        shutdown_both(&server).expect("shutdown");
+        assert_eq!(super::super::calls() - before, 2);
+    }
+}
