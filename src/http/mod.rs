@@ -1,1 +1,30 @@
-//! HTTP/1.1, pure: no descriptor, no clock, no thread, no log.
+//! HTTP/1.1, pure: bytes in, decisions out. No descriptor, no clock, no thread, no log.
+//!
+//! | file | story |
+//! |---|---|
+//! | [`head`] | a request head is read, strictly, in place and without allocation |
+//! | [`target`] | a request target becomes a path beneath the document root |
+//! | [`connection`] | the HTTP/1 state machine: whose turn it is and when the connection ends |
+//! | [`response`] | a response head is written |
+//! | [`body`] | a response body is pulled |
+//! | [`date`], [`status`] | the vocabulary of both |
+//!
+//! Strictness is a policy: whatever two servers could read differently is refused (RFC 9112 §11.2).
+//! A refusal names its cause ([`Refusal`]), maps to a status, and ends the connection, because
+//! nothing after a head that we do not understand can be trusted to be where we look for it.
+
+pub mod body;
+pub mod connection;
+pub mod date;
+pub mod head;
+pub mod response;
+pub mod status;
+pub mod target;
+
+pub use body::{Body, Pull};
+pub use connection::{Awaiting, Connection, Take};
+pub use date::ImfDate;
+pub use head::{HeadLimits, Method, Persistence, Refusal, RequestBody, RequestHead, Version};
+pub use response::ResponseHead;
+pub use status::Status;
+pub use target::TargetError;

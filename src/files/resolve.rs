@@ -1,0 +1,179 @@
+//! The way of a miss: a decoded path to an open file, or to what is said instead.
+//!
+//! Everything is opened beneath the root by the kernel (openat2(2), RESOLVE_BENEATH): a path that
+//! leads out of it, by whatever links and races, is not found. Nothing here waits for a FIFO's other
+//! end or for a disk's data; a look-up of a name that is not cached may.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::http::Status;
+use crate::sys::file::{self, FileKind, FileStat, OpenError, ReadError};
+
+use super::welcome;
+
+/// Where a site's paths begin.
+#[derive(Debug)]
+pub(super) enum Root {
+    /// At this directory.
+    Directory(OwnedFd),
+    /// In the program itself.
+    Welcome,
+}
+
+/// What a path means.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A regular file, open.
+    File(Opened),
+    /// A directory that was asked for without the slash at its end.
+    Directory,
+    /// The welcome site's page.
+    Welcome,
+    /// Nothing that is served.
+    Nothing(Status),
+}
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) file: OwnedFd,
+    /// How it was found when it was opened.
+    pub(super) stat: FileStat,
+    /// Its path, relative to the root.
+    pub(super) path: PathBuf,
+    /// No other name would have been preferred, had it existed.
+    pub(super) first_choice: bool,
+}
+
+/// Why nothing can be said of a path now. Not worth remembering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The process or the host is out of descriptors.
+    NoDescriptors,
+    /// The file system failed.
+    Failed,
+}
+
+/// How the reading of a file's whole body went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// All of it was in memory, and the file did not change meanwhile.
+    Whole,
+    /// Some of it is not in memory, or cannot be read.
+    Cold,
+    /// The file is no longer what it was when it was opened.
+    Changed,
+}
+
+/// How often a look-up is repeated that races with renames (EAGAIN).
+const LOOK_UPS_MAX: usize = 3;
+
+/// Finds out what `path` means, decoded and relative to `root`. `index` are the names that stand for
+/// a directory, the preferred one first.
+pub(super) fn resolve(root: &Root, path: &[u8], index: &[String]) -> Result<Found, Trouble> {
+    let root = match root {
+        Root::Directory(root) => root.as_fd(),
+        Root::Welcome if welcome::is_page(path) => return Ok(Found::Welcome),
+        Root::Welcome => return Ok(Found::Nothing(Status::NOT_FOUND)),
+    };
+    if is_hidden(path) {
+        return Ok(Found::Nothing(Status::NOT_FOUND));
+    }
+    let path = Path::new(OsStr::from_bytes(path));
+    match path.as_os_str().as_bytes() {
+        [] | [.., b'/'] => resolve_index(root, path, index),
+        _ => resolve_name(root, path),
+    }
+}
+
+fn resolve_name(root: BorrowedFd<'_>, path: &Path) -> Result<Found, Trouble> {
+    Ok(match open(root, path)? {
+        Opening::Open(file, stat) => match stat.kind {
+            FileKind::File => {
+                Found::File(Opened { file, stat, path: path.into(), first_choice: true })
+            }
+            FileKind::Directory => Found::Directory,
+            FileKind::Other => Found::Nothing(Status::NOT_FOUND),
+        },
+        // What is inside of a directory may be readable although its list of names is not.
+        Opening::Forbidden => match file::stat_to_compare(root, path) {
+            Ok(FileStat { kind: FileKind::Directory, .. }) => Found::Directory,
+            _ => Found::Nothing(Status::FORBIDDEN),
+        },
+        Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
+    })
+}
+
+fn resolve_index(
+    root: BorrowedFd<'_>,
+    directory: &Path,
+    index: &[String],
+) -> Result<Found, Trouble> {
+    for (preferred, name) in index.iter().enumerate() {
+        let path = directory.join(name);
+        match open(root, &path)? {
+            Opening::Open(file, stat) if stat.kind == FileKind::File => {
+                return Ok(Found::File(Opened { file, stat, path, first_choice: preferred == 0 }));
+            }
+            Opening::Open(..) | Opening::NotFound => {}
+            Opening::Forbidden => return Ok(Found::Nothing(Status::FORBIDDEN)),
+        }
+    }
+    // A directory that has no index may not be listed; any other name is not found.
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    Ok(Found::Nothing(match open(root, directory)? {
+        Opening::Open(..) | Opening::Forbidden => Status::FORBIDDEN,
+        Opening::NotFound => Status::NOT_FOUND,
+    }))
+}
+
+enum Opening {
+    Open(OwnedFd, FileStat),
+    NotFound,
+    Forbidden,
+}
+
+fn open(root: BorrowedFd<'_>, path: &Path) -> Result<Opening, Trouble> {
+    for _ in 0..LOOK_UPS_MAX {
+        let opened = file::open_beneath(root, path)
+            .and_then(|file| file::stat(&file).map(|stat| Opening::Open(file, stat)));
+        return match opened {
+            Ok(opening) => Ok(opening),
+            Err(OpenError::NotFound) => Ok(Opening::NotFound),
+            Err(OpenError::Forbidden) => Ok(Opening::Forbidden),
+            Err(OpenError::NoDescriptors) => Err(Trouble::NoDescriptors),
+            Err(OpenError::Changed) => continue,
+            Err(OpenError::Other(_)) => Err(Trouble::Failed),
+        };
+    }
+    Err(Trouble::Failed)
+}
+
+/// Whether a segment begins with a dot. Such files are configuration and history (`.git`,
+/// `.htpasswd`), never meant for strangers; `.well-known` (RFC 8615) is.
+fn is_hidden(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/')
+        .any(|segment| segment.starts_with(b".") && segment != b".well-known")
+}
+
+/// Reads the whole of a file into `body`, if all of it is in memory.
+pub(super) fn read_whole(file: &OwnedFd, stat: &FileStat, body: &mut Vec<u8>) -> Reading {
+    let Ok(bytes) = usize::try_from(stat.bytes) else { return Reading::Cold };
+    body.clear();
+    body.resize(bytes, 0);
+    let mut read = 0;
+    while read < bytes {
+        match file::read_nowait(file, &mut body[read..], read as u64) {
+            Ok(0) => return Reading::Changed,
+            Ok(more) => read += more,
+            Err(ReadError::Cold | ReadError::Other(_)) => return Reading::Cold,
+        }
+    }
+    match file::stat(file) {
+        Ok(after) if after == *stat => Reading::Whole,
+        _ => Reading::Changed,
+    }
+}

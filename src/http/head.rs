@@ -1,0 +1,249 @@
+//! A request head, read in place (RFC 9112 §2, §3, §5).
+//!
+//! httparse walks the bytes; what it lets pass and a strict server must not is judged here, from
+//! the places where its fields lie, without another walk: every field line must begin right after
+//! a CRLF. A head that httparse refuses is walked once more to name the fault ([`Refusal`]).
+//!
+//! What is read is borrowed from the input. Nothing is allocated.
+//!
+//! Deviations from the letter of the RFCs: bare LF, obsolete line folding, repeated equal
+//! `Content-Length` and empty members of `Transfer-Encoding` are refused where a server may accept
+//! them; a minor version above 1 is refused where a server should read it as 1.1.
+
+mod authority;
+mod bytes;
+mod fault;
+mod fields;
+mod refusal;
+mod target_form;
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, Request, Status::Complete, Status::Partial};
+
+pub use authority::host_of;
+pub use refusal::Refusal;
+
+use fields::Fields;
+
+/// The most field lines that a head may have, whatever [`HeadLimits::fields`] says: their places
+/// are kept on the stack while a head is read.
+pub const FIELDS_MAX: usize = 100;
+
+/// The most empty lines that are skipped before a request line. RFC 9112 §2.2 asks for one, which
+/// old clients send after a body; more is noise.
+pub const LEADING_LINES_MAX: usize = 4;
+
+const CRLF_BYTES: usize = 2;
+
+/// How large a request head may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// Bytes of the request line without its CRLF. Beyond: [`Refusal::RequestLineTooLong`].
+    pub request_line_bytes: usize,
+    /// Bytes of the whole head: from the first byte, skipped empty lines included, to the final
+    /// CRLF. Beyond: [`Refusal::HeadTooLong`].
+    pub head_bytes: usize,
+    /// Field lines, [`FIELDS_MAX`] at most. Beyond: [`Refusal::TooManyFields`].
+    pub fields: usize,
+}
+
+/// A request method (RFC 9110 §9, RFC 5789). Case-sensitive: `get` is [`Method::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the methods'")]
+pub enum Method {
+    Get,
+    Head,
+    Options,
+    Post,
+    Put,
+    Delete,
+    Trace,
+    Connect,
+    Patch,
+    /// A token that this server does not know: 501, where a known method that a resource does not
+    /// have is 405.
+    Other,
+}
+
+impl Method {
+    fn from_token(token: &str) -> Self {
+        match token {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "OPTIONS" => Self::Options,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            "TRACE" => Self::Trace,
+            "CONNECT" => Self::Connect,
+            "PATCH" => Self::Patch,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The version of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+/// Whether a connection lives on after a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Persistence {
+    /// It does, as HTTP/1.1 implies.
+    KeepAlive,
+    /// It does, as a client of HTTP/1.0 has asked: the answer must say so.
+    KeepAliveExplicit,
+    /// It does not.
+    Close,
+}
+
+/// Whether a body follows a request head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestBody {
+    /// The next request follows.
+    None,
+    /// A body follows: `Content-Length` above zero, or a chunked one.
+    Present,
+}
+
+/// A request head that can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestHead<'a> {
+    /// The method.
+    pub method: Method,
+    /// Path and query as received, from `/` on.
+    ///
+    /// Of an absolute URI without path it begins with the `?` of the query, or is `/` (`*` for
+    /// OPTIONS). `*` for OPTIONS about the server; for CONNECT the authority.
+    pub target: &'a [u8],
+    /// The version.
+    pub version: Version,
+    /// The valid authority (see [`host_of`]): that of an absolute URI, which wins over `Host`
+    /// (RFC 9112 §3.2.2), else `Host`. Never empty.
+    pub host: Option<&'a [u8]>,
+    /// What the client asks for. The answer says what [`Connection`](super::Connection) says.
+    pub persistence: Persistence,
+    /// Whether a body follows.
+    pub body: RequestBody,
+    /// Bytes of the whole head: skipped empty lines, and the final CRLF, included.
+    pub bytes: usize,
+}
+
+/// Reads the request head at the start of `input`.
+///
+/// `Ok(None)`: it is incomplete, and within the limits so far. More input never turns a refusal
+/// into something else. See [`worth_parsing`] for a head that comes in many small pieces.
+pub fn parse<'a>(input: &'a [u8], limits: &HeadLimits) -> Result<Option<RequestHead<'a>>, Refusal> {
+    // Bytes beyond the limit belong to another head, or to none: they are not looked at.
+    let within = &input[..input.len().min(limits.head_bytes)];
+    let incomplete = || match within.len() < limits.head_bytes {
+        true => Ok(None),
+        false => Err(Refusal::HeadTooLong),
+    };
+    let Some(skipped) = leading_lines(within)? else { return incomplete() };
+    let head = &within[skipped..];
+
+    let mut places = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_MAX];
+    let places = &mut places[..limits.fields.min(FIELDS_MAX)];
+    let mut request = Request::new(&mut []);
+    match request.parse_with_uninit_headers(head, places) {
+        Ok(Complete(bytes)) => judge(&head[..bytes], &request, skipped, limits).map(Some),
+        Ok(Partial) => match head.get(..limits.request_line_bytes.saturating_add(CRLF_BYTES)) {
+            Some(line) if memchr::memchr(b'\n', line).is_none() => Err(Refusal::RequestLineTooLong),
+            _ => incomplete(),
+        },
+        Err(_) => {
+            let limits = HeadLimits { fields: limits.fields.min(FIELDS_MAX), ..*limits };
+            fault::first_fault(head, &limits)?;
+            incomplete()
+        }
+    }
+}
+
+/// Whether [`parse`] may say more about `input` than that it is incomplete, which is what it said
+/// about its first `seen` bytes.
+///
+/// Only a line's end or a limit can decide a head that was incomplete. So a head that comes byte
+/// by byte is parsed once a line, and the work on it stays within `fields` times `head_bytes`.
+pub fn worth_parsing(input: &[u8], seen: usize, limits: &HeadLimits) -> bool {
+    let fresh = input.get(seen..).unwrap_or(input);
+    // Skipped empty lines move the end of the longest request line by their bytes.
+    let line_bytes = limits.request_line_bytes.saturating_add(CRLF_BYTES);
+    let line_bytes_moved = line_bytes.saturating_add(CRLF_BYTES * LEADING_LINES_MAX);
+    seen == 0
+        || memchr::memchr(b'\n', fresh).is_some()
+        || input.len() >= limits.head_bytes
+        || (seen <= line_bytes_moved && input.len() >= line_bytes)
+}
+
+/// Bytes of the empty lines in front of a request line; `None` while it has not begun.
+fn leading_lines(input: &[u8]) -> Result<Option<usize>, Refusal> {
+    for skipped in (0..=CRLF_BYTES * LEADING_LINES_MAX).step_by(CRLF_BYTES) {
+        match input[skipped..] {
+            [] | [b'\r'] => return Ok(None),
+            [b'\r', b'\n', ..] => {}
+            [b'\r', _, ..] => return Err(Refusal::BareCr),
+            [b'\n', ..] => return Err(Refusal::BareLf),
+            _ => return Ok(Some(skipped)),
+        }
+    }
+    Err(Refusal::EmptyLines)
+}
+
+/// Judges a complete `head` that httparse has accepted as `request`.
+fn judge<'a>(
+    head: &'a [u8],
+    request: &Request<'_, 'a>,
+    skipped: usize,
+    limits: &HeadLimits,
+) -> Result<RequestHead<'a>, Refusal> {
+    let method = Method::from_token(request.method.unwrap_or_default());
+    let target = request.path.unwrap_or_default().as_bytes();
+    let version = if request.version == Some(0) { Version::Http10 } else { Version::Http11 };
+
+    let first_field = request.headers.first();
+    let request_line_bytes =
+        first_field.map_or(head.len() - CRLF_BYTES, |field| offset_in(head, field.name));
+    if request_line_bytes > limits.request_line_bytes.saturating_add(CRLF_BYTES) {
+        return Err(Refusal::RequestLineTooLong);
+    }
+    let mut fields = Fields::default();
+    for field in &*request.headers {
+        // httparse takes a bare LF for a line's end; where the next line begins shows it.
+        if !head[..offset_in(head, field.name)].ends_with(b"\r\n") {
+            return Err(Refusal::BareLf);
+        }
+        fields.add(field.name.as_bytes(), field.value)?;
+    }
+    if !head.ends_with(b"\r\n\r\n") {
+        return Err(Refusal::BareLf);
+    }
+
+    let host = fields.host(version)?;
+    let (target, authority) = target_form::split(method, target)?;
+    Ok(RequestHead {
+        method,
+        target,
+        version,
+        host: authority.or(host),
+        persistence: fields.persistence(version),
+        body: fields.body(version)?,
+        bytes: skipped + head.len(),
+    })
+}
+
+/// Where `part`, a piece of `whole`, begins in it.
+fn offset_in(whole: &[u8], part: &str) -> usize {
+    let offset = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
+    // Costs nothing and keeps a broken promise of the parser from becoming a panic.
+    offset.min(whole.len())
+}
+
+#[cfg(test)]
+mod tests;

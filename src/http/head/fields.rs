@@ -1,0 +1,123 @@
+//! The field lines that decide how a connection goes on: `Host`, `Connection`, `Content-Length`
+//! and `Transfer-Encoding`. All other fields are stepped over.
+
+use super::bytes::TCHAR;
+use super::{Persistence, Refusal, RequestBody, Version, authority};
+
+/// What the fields seen so far say.
+#[derive(Default)]
+pub(super) struct Fields<'a> {
+    host: Option<&'a [u8]>,
+    close: bool,
+    keep_alive: bool,
+    content_length: Option<u64>,
+    transfer_coding: Option<TransferCoding>,
+}
+
+/// The transfer codings so far, in the order in which they were applied.
+enum TransferCoding {
+    /// Ends in `chunked`, so the body can be framed; nothing may follow.
+    Chunked,
+    /// Has a coding that we do not know.
+    Unknown,
+}
+
+impl<'a> Fields<'a> {
+    /// Takes one field line. `value` has no whitespace around it.
+    #[inline]
+    pub(super) fn add(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Refusal> {
+        // The length tells most fields apart before a byte is compared.
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => match self.host.replace(value) {
+                None => Ok(()),
+                Some(_) => Err(Refusal::HostRepeated),
+            },
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                self.add_connection(value);
+                Ok(())
+            }
+            14 if name.eq_ignore_ascii_case(b"content-length") => {
+                match self.content_length.replace(content_length(value)?) {
+                    None => Ok(()),
+                    Some(_) => Err(Refusal::LengthRepeated),
+                }
+            }
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                list(value).try_for_each(|coding| self.add_coding(coding))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Options are case-insensitive and their order means nothing (RFC 9110 §7.6.1).
+    fn add_connection(&mut self, value: &[u8]) {
+        for option in list(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// Several lines are one list (RFC 9110 §5.3). An empty member is refused, though a list may
+    /// have them: a peer that drops `Transfer-Encoding: ,chunked` would frame the body otherwise.
+    fn add_coding(&mut self, coding: &[u8]) -> Result<(), Refusal> {
+        if !TCHAR.spans(coding) || matches!(self.transfer_coding, Some(TransferCoding::Chunked)) {
+            return Err(Refusal::CodingInvalid);
+        }
+        let chunked = coding.eq_ignore_ascii_case(b"chunked");
+        let known = chunked && self.transfer_coding.is_none();
+        self.transfer_coding =
+            Some(if known { TransferCoding::Chunked } else { TransferCoding::Unknown });
+        Ok(())
+    }
+
+    /// `Host`, if it is valid and there where `version` needs it. An empty one names no host.
+    pub(super) fn host(&self, version: Version) -> Result<Option<&'a [u8]>, Refusal> {
+        match self.host {
+            None if version == Version::Http11 => Err(Refusal::HostMissing),
+            Some(host) if !authority::is_valid(host) => Err(Refusal::HostInvalid),
+            host => Ok(host.filter(|host| !host.is_empty())),
+        }
+    }
+
+    /// RFC 9112 §9.3: `close` wins; HTTP/1.0 must ask for persistence.
+    pub(super) fn persistence(&self, version: Version) -> Persistence {
+        match version {
+            _ if self.close => Persistence::Close,
+            Version::Http11 => Persistence::KeepAlive,
+            Version::Http10 if self.keep_alive => Persistence::KeepAliveExplicit,
+            Version::Http10 => Persistence::Close,
+        }
+    }
+
+    /// RFC 9112 §6.3, with every way to read a length in two ways refused.
+    pub(super) fn body(&self, version: Version) -> Result<RequestBody, Refusal> {
+        match (&self.transfer_coding, self.content_length) {
+            (None, None | Some(0)) => Ok(RequestBody::None),
+            (None, Some(_)) => Ok(RequestBody::Present),
+            (Some(_), _) if version == Version::Http10 => Err(Refusal::CodingInHttp10),
+            (Some(_), Some(_)) => Err(Refusal::LengthWithCoding),
+            (Some(TransferCoding::Chunked), None) => Ok(RequestBody::Present),
+            (Some(TransferCoding::Unknown), None) => Err(Refusal::CodingUnknown),
+        }
+    }
+}
+
+/// The members of a comma-separated list (RFC 9110 §5.6.1), empty ones too.
+fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+/// `1*DIGIT` that fits 64 bits; a list of equal numbers is refused too (RFC 9110 §8.6 allows it).
+fn content_length(value: &[u8]) -> Result<u64, Refusal> {
+    if value.is_empty() {
+        return Err(Refusal::LengthInvalid);
+    }
+    value.iter().try_fold(0_u64, |length, &byte| {
+        let digit =
+            if byte.is_ascii_digit() { byte - b'0' } else { return Err(Refusal::LengthInvalid) };
+        length
+            .checked_mul(10)
+            .and_then(|length| length.checked_add(u64::from(digit)))
+            .ok_or(Refusal::LengthInvalid)
+    })
+}
