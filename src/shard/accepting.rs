@@ -10,7 +10,8 @@ use crate::sys::socket;
 
 use super::connection::{Connection, Phase, Receiving, Stall, Writing};
 use super::inbox::{Letter, relief};
-use super::{Shard, draining::Draining};
+use super::Shard;
+use super::draining::Draining;
 
 /// How long accepting pauses when there is no descriptor or memory for a newcomer, unless a
 /// connection closes before.
@@ -159,7 +160,15 @@ impl Shard {
         });
         let due_ms = self.now.monotonic_ms + self.config.timeouts.head.as_millis() as u64;
         self.wheel.schedule(token.slot, due_ms);
-        self.inbox.set_load(self.connections.len());
+        self.show_load();
+    }
+
+    /// Tells the other shards how many connections this one has: infinitely many once it drains.
+    pub(super) fn show_load(&self) {
+        self.inbox.set_load(match self.draining {
+            Draining::No => self.connections.len(),
+            Draining::Answering { .. } | Draining::Cutting { .. } => usize::MAX,
+        });
     }
 
     /// Takes in whatever the accept queues hold; says whether that was anything.

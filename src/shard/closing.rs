@@ -110,7 +110,7 @@ impl Shard {
         connection.http.answered();
         connection.input.clear();
         let reply = self.files.status(status, Persistence::Close, false, &self.now);
-        self.assignment.counters.answered(status);
+        self.assignment.counters.answered(status.code());
         self.answers.push(reply.head);
         self.send_answers(token, None);
         self.settle(token);
@@ -192,7 +192,7 @@ impl Shard {
         let connection = self.connections.remove(token.slot as usize);
         self.wheel.remove(token.slot);
         self.ring.close(connection.socket);
-        self.inbox.set_load(self.connections.len());
+        self.show_load();
         self.assignment.counters.closed.add(1);
         self.accept_again(true);
     }

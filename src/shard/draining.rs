@@ -43,8 +43,7 @@ impl Shard {
         let grace_ms = self.config.timeouts.grace.as_millis() as u64;
         let ends_ms = self.now.monotonic_ms + grace_ms;
         self.draining = Draining::Answering { swept: false, ends_ms };
-        // Other shards hand nothing off to one that has infinitely many.
-        self.inbox.set_load(usize::MAX);
+        self.show_load();
         self.stop_accepting();
         for token in self.tokens() {
             let connection = self.connection(token);

@@ -33,7 +33,7 @@ use slab::Slab;
 
 use crate::config::Config;
 use crate::files::{Files, Now, OpenError};
-use crate::http::{HeadLimits, ImfDate};
+use crate::http::HeadLimits;
 use crate::metrics::Counters;
 use crate::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Token, Wait};
 use crate::sys::{self, clock};
@@ -41,7 +41,6 @@ use crate::sys::{self, clock};
 use accepting::Accepting;
 use connection::{Connection, Step, Writing};
 use draining::Draining;
-use exchange::Exchange;
 use wheel::Wheel;
 
 pub use inbox::{Inbox, Inboxes, Letter};
@@ -127,7 +126,7 @@ impl Shard {
             head_bytes: config.limits.head_bytes,
             fields: config.limits.fields,
         };
-        let now = read_clock();
+        let now = Now::new(clock::realtime_s(), clock::monotonic_ms());
         Ok(Shard {
             accepting: vec![Accepting::Stopped; assignment.listeners.len()],
             inboxes: Arc::from([Arc::clone(&inbox)]),
@@ -162,7 +161,7 @@ impl Shard {
         self.start_accepting();
         while !self.drained() {
             self.ring.enter(self.patience())?;
-            self.now.refresh();
+            self.now.advance(clock::realtime_s(), clock::monotonic_ms());
             while let Some(completion) = self.ring.completion() {
                 self.dispatch(completion);
             }
@@ -275,12 +274,18 @@ impl Shard {
         counters.turns.add(1);
         counters.connections.set(self.connections.len() as u64);
         counters.set_ring(&self.ring.counters());
-        counters.set_files(&self.files.counters());
+        let files = self.files.counters();
+        counters.cache_hits.set(files.hits);
+        counters.cache_misses.set(files.misses);
+        counters.cache_revalidations.set(files.revalidations);
+        counters.cache_changed.set(files.stale_changed);
+        counters.cache_evictions.set(files.evictions);
+        counters.cache_promotions.set(files.promotions);
+        counters.cache_descriptors_short.set(files.descriptors_short);
+        counters.cache_troubles.set(files.troubles);
+        counters.cache_entries.set(files.entries as u64);
+        counters.cache_bytes.set(files.bytes as u64);
+        counters.cache_descriptors.set(files.descriptors as u64);
         counters.syscalls.set(sys::calls());
     }
-}
-
-fn read_clock() -> Now {
-    let unix_s = clock::realtime_s();
-    Now { unix_s, date: ImfDate::from_unix_s(unix_s), monotonic_ms: clock::monotonic_ms() }
 }
