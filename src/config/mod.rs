@@ -1,12 +1,28 @@
 //! The configuration: as written, then checked and resolved.
 //!
-//! [`Config`] is immutable. Every limit has a name, a default, a reason and a documented
-//! behaviour when it is reached.
+//! [`Config`] is immutable. Every limit has a name, a default ([`defaults`], each with its reason)
+//! and a documented behaviour when it is reached. [`resolve`] makes one from the file, the command
+//! line and the host's facts; it reports every problem at once, each with its place and the fix.
+//!
+//! Nothing here asks the kernel for anything but whether a document root exists: facts come in.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub mod defaults;
+mod file;
+mod problem;
+mod resolve;
+mod table;
+pub mod units;
+
+#[cfg(test)]
+mod tests;
+
+pub use problem::{ConfigError, Origin, Place, Problem};
+pub use resolve::{Facts, File, Overrides, resolve};
 
 /// Everything a server is told, resolved: no value is missing and none contradicts another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +50,7 @@ pub struct Config {
 }
 
 /// One place to listen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Listener {
     /// An address: one socket for each shard, in one SO_REUSEPORT group.
     Address(SocketAddr),

@@ -1,1 +1,355 @@
-//! Counters, one writer per shard, merged on read.
+//! Counters: what a server did, refused, dropped and was surprised by, each under a name.
+//!
+//! Every shard writes its own [`Counters`] and nobody else writes them, so that counting is a load
+//! and a store: no locked instruction, no cache line that two CPUs write. Readers add the shards up
+//! ([`Metrics::snapshot`]); what they see of different counters may be a few operations apart.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+
+use crate::ring;
+
+/// A number with one writer.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Counts `n` more.
+    pub fn add(&self, n: u64) {
+        self.set(self.value().wrapping_add(n));
+    }
+
+    /// Counts `n` fewer: for a gauge, which says how many there are now.
+    pub fn subtract(&self, n: u64) {
+        self.set(self.value().wrapping_sub(n));
+    }
+
+    /// Replaces the value: for a count that is kept elsewhere.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// The value as its writer last left it.
+    pub fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Declares the counters once: the struct that is written, the one that is read, and the list.
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// The counters of one shard, which alone writes them.
+        ///
+        /// Aligned to two cache lines, the unit in which CPUs fetch: no other thread's data shares one.
+        #[derive(Debug, Default)]
+        #[repr(align(128))]
+        pub struct Counters {
+            $($(#[doc = $doc])+ pub $name: Counter,)+
+        }
+
+        /// The counters' values at one moment.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+        pub struct Values {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl Counters {
+            /// The values now.
+            pub fn values(&self) -> Values {
+                Values { $($name: self.$name.value(),)+ }
+            }
+        }
+
+        impl Values {
+            /// Each counter's name and what it counts, in the order of the struct.
+            pub const NAMES: &[(&str, &str)] =
+                &[$((stringify!($name), concat!($($doc,)+).trim_ascii_start()),)+];
+
+            /// Adds those of another shard.
+            pub fn merge(&mut self, other: &Values) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)+
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections taken from a listener.
+    accepted,
+    /// Fresh connections given to a less loaded shard.
+    handed_off,
+    /// Fresh connections taken over from another shard.
+    received_hand_off,
+    /// Connections whose packets arrived on another CPU than their shard's.
+    wrong_cpu,
+    /// Connections closed, for whatever reason.
+    closed,
+    /// Connections that are open. A gauge.
+    connections,
+
+    /// Requests whose head was read to its end.
+    requests,
+    /// Responses 200 to 299.
+    responses_2xx,
+    /// Responses 300 to 399.
+    responses_3xx,
+    /// Responses 400 to 499.
+    responses_4xx,
+    /// Responses 500 to 599.
+    responses_5xx,
+    /// Requests that were refused because their head broke a rule or a limit.
+    refused,
+    /// Bytes of heads and bodies handed to the kernel.
+    bytes_sent,
+
+    /// Connections that did not finish a request head in time.
+    timeouts_head,
+    /// Connections that sent no further request in time.
+    timeouts_idle,
+    /// Connections whose peer acknowledged nothing of a response in time.
+    timeouts_write_stall,
+    /// Connections whose peer did not close its side in time.
+    timeouts_linger,
+
+    /// Times that accepting paused because descriptors had run out (EMFILE, ENFILE).
+    accept_paused_descriptors,
+    /// Times that accepting paused because the shard had as many connections as it may.
+    accept_paused_limit,
+    /// Connections that we ended by a reset.
+    resets,
+    /// Sends that failed, other than by a full socket.
+    send_errors,
+
+    /// Look-ups that found their entry in the cache.
+    cache_hits,
+    /// Look-ups that did not.
+    cache_misses,
+    /// Entries that made room for others.
+    cache_evictions,
+    /// Entries that were compared with the file system because their time was over.
+    cache_revalidations,
+    /// Entries in the cache. A gauge.
+    cache_entries,
+    /// Bytes of inline answers in the cache. A gauge.
+    cache_bytes,
+    /// Descriptors that the cache holds open. A gauge.
+    cache_descriptors,
+
+    /// Answers that went out as one buffer, head and body together.
+    inline_sends,
+    /// Calls of sendfile(2).
+    sendfile_calls,
+    /// Of these, those that met a full socket.
+    sendfile_would_block,
+    /// Of these, those that ran onto pages which were not in memory, and so made the shard wait.
+    sendfile_missing_pages,
+    /// Windows of a file that were found not to be in memory.
+    residency_cold,
+    /// Windows of a file that were read through the ring.
+    cold_reads,
+    /// Files that became shorter while they were being sent.
+    truncated_files,
+
+    /// Turns of the loop.
+    turns,
+    /// Times that a connection had to wait for the next turn because of its number of requests.
+    turn_requests_capped,
+    /// Times that a connection had to wait for the next turn because of its number of bytes.
+    turn_bytes_capped,
+    /// Connections that ended in good order while the server was being stopped.
+    drained,
+    /// System calls other than the ring's.
+    system_calls,
+
+    /// Calls of io_uring_enter(2).
+    enters,
+    /// Submissions put into the queue.
+    sqes,
+    /// Completions taken from the queue.
+    cqes,
+    /// Enters that met a completion queue which had overflown.
+    cq_overflows,
+    /// Submissions that found the queue full and went in after an extra enter.
+    sq_full,
+    /// Multishot receives that ended because no provided buffer was left.
+    enobufs,
+    /// Sends that the kernel left unfinished, continued from where they stood.
+    short_sends,
+    /// Multishot accepts armed again after the kernel had ended them.
+    rearmed_accept,
+    /// Multishot receives armed again after the kernel had ended them.
+    rearmed_recv,
+    /// Cancellations asked for.
+    cancels,
+    /// Wake-ups sent to other rings.
+    wakes_sent,
+    /// Wake-ups that did not arrive: the other ring was gone, or its queue was full.
+    wakes_failed,
+    /// Wake-ups received.
+    woken,
+    /// Reads into registered buffers.
+    fixed_reads,
+    /// Reads into buffers that could not be registered.
+    unregistered_reads,
+    /// Completions for operations that are no longer known.
+    stale_completions,
+    /// Descriptors that the kernel would not close.
+    close_errors,
+    /// Errors outside the set that is known for their operation.
+    unexpected_errors,
+}
+
+impl Counters {
+    /// Copies what the shard's ring has counted.
+    pub fn set_ring(&self, counters: &ring::Counters) {
+        // Without `..`: a counter that the ring gains must be given a place here.
+        let ring::Counters {
+            enters,
+            sqes,
+            cqes,
+            cq_overflows,
+            sq_full,
+            enobufs,
+            short_sends,
+            rearmed_accept,
+            rearmed_recv,
+            cancels,
+            wakes_sent,
+            wakes_failed,
+            woken,
+            fixed_reads,
+            unregistered_reads,
+            stale_completions,
+            close_errors,
+            unexpected_errors,
+        } = *counters;
+        self.enters.set(enters);
+        self.sqes.set(sqes);
+        self.cqes.set(cqes);
+        self.cq_overflows.set(cq_overflows);
+        self.sq_full.set(sq_full);
+        self.enobufs.set(enobufs);
+        self.short_sends.set(short_sends);
+        self.rearmed_accept.set(rearmed_accept);
+        self.rearmed_recv.set(rearmed_recv);
+        self.cancels.set(cancels);
+        self.wakes_sent.set(wakes_sent);
+        self.wakes_failed.set(wakes_failed);
+        self.woken.set(woken);
+        self.fixed_reads.set(fixed_reads);
+        self.unregistered_reads.set(unregistered_reads);
+        self.stale_completions.set(stale_completions);
+        self.close_errors.set(close_errors);
+        self.unexpected_errors.set(unexpected_errors);
+    }
+}
+
+/// The counters of all shards, to be read.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    shards: Vec<Arc<Counters>>,
+}
+
+/// All counters at one moment. As JSON: `{"total":{…},"shards":[{…}]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Snapshot {
+    /// The sum over the shards, gauges too.
+    pub total: Values,
+    /// Each shard's, in the order of the shards.
+    pub shards: Vec<Values>,
+}
+
+impl Metrics {
+    /// Makes the counters of `shards` shards, all zero.
+    pub fn new(shards: usize) -> Self {
+        Self { shards: (0..shards).map(|_| Arc::default()).collect() }
+    }
+
+    /// The counters that shard `index` writes. `None` when there is no such shard.
+    pub fn of_shard(&self, index: usize) -> Option<Arc<Counters>> {
+        self.shards.get(index).cloned()
+    }
+
+    /// The values now, of each shard and in total.
+    pub fn snapshot(&self) -> Snapshot {
+        let shards: Vec<Values> = self.shards.iter().map(|counters| counters.values()).collect();
+        let mut total = Values::default();
+        for values in &shards {
+            total.merge(values);
+        }
+        Snapshot { total, shards }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_counts() {
+        let counter = Counter::default();
+        counter.add(5);
+        counter.subtract(2);
+        assert_eq!(counter.value(), 3);
+        counter.set(7);
+        assert_eq!(counter.value(), 7);
+    }
+
+    #[test]
+    fn a_snapshot_adds_the_shards_up() {
+        let metrics = Metrics::new(2);
+        metrics.of_shard(0).expect("a shard").requests.add(3);
+        metrics.of_shard(1).expect("a shard").requests.add(4);
+        metrics.of_shard(1).expect("a shard").connections.add(1);
+        assert!(metrics.of_shard(2).is_none());
+        let snapshot = metrics.snapshot();
+        assert_eq!(snapshot.total, Values { requests: 7, connections: 1, ..Values::default() });
+        assert_eq!(snapshot.shards[0], Values { requests: 3, ..Values::default() });
+    }
+
+    #[test]
+    fn counters_are_read_while_they_are_written() {
+        let metrics = Metrics::new(1);
+        let counters = metrics.of_shard(0).expect("a shard");
+        std::thread::scope(|scope| {
+            scope.spawn(move || (0..100_000).for_each(|_| counters.turns.add(1)));
+            let mut last = 0;
+            while last < 100_000 {
+                let now = metrics.snapshot().total.turns;
+                assert!(now >= last);
+                last = now;
+            }
+        });
+    }
+
+    #[test]
+    fn json_has_every_name_and_nothing_else() {
+        let metrics = Metrics::new(1);
+        metrics.of_shard(0).expect("a shard").bytes_sent.set(u64::MAX);
+        let json = serde_json::to_value(metrics.snapshot()).expect("numbers are JSON");
+        let total = json["total"].as_object().expect("an object");
+        assert_eq!(total.len(), Values::NAMES.len());
+        assert!(Values::NAMES.iter().all(|(name, _)| total.contains_key(*name)));
+        assert_eq!(total["bytes_sent"], u64::MAX);
+        assert_eq!(json["shards"][0], json["total"]);
+    }
+
+    #[test]
+    fn every_name_says_what_it_counts() {
+        for (name, counts) in Values::NAMES {
+            assert!(counts.ends_with('.'), "{name}: {counts}");
+        }
+        assert_eq!(Values::NAMES[0], ("accepted", "Connections taken from a listener."));
+    }
+
+    #[test]
+    fn the_rings_counters_are_copied() {
+        let counters = Counters::default();
+        let ring = ring::Counters { enters: 3, unexpected_errors: 4, ..Default::default() };
+        counters.set_ring(&ring);
+        let expected = Values { enters: 3, unexpected_errors: 4, ..Values::default() };
+        assert_eq!(counters.values(), expected);
+    }
+}

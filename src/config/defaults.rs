@@ -1,0 +1,185 @@
+//! The defaults, each with its reason.
+//!
+//! Two of them follow from the host, and are worked out in [`descriptors`] and
+//! [`connections_per_shard`] from the number of files that the process may open.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+use super::{Cache, ETag, Limits, Ring, Steer, Timeouts, Transfer};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Where to listen when nothing is said: loopback, so that a trial run serves nobody else, and a port
+/// that needs no privilege.
+pub const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
+
+/// The kernel is asked where interrupts go before connections are steered by CPU: steering to CPUs
+/// that take no interrupts would leave them idle.
+pub const STEER: Steer = Steer::Auto;
+
+/// What a directory is served as. Everybody's convention.
+pub const INDEX: &str = "index.html";
+
+/// The 8000 octets that RFC 9112 §3 asks for as the least, rounded up to 8 KiB.
+pub const REQUEST_LINE_BYTES: usize = 8 * KIB;
+
+/// Four such lines: room for large cookies. Bounds the memory of an unfinished head.
+pub const HEAD_BYTES: usize = 32 * KIB;
+
+/// Apache's figure; browsers send about fifteen, proxies add a few. Bounds the parser's table.
+pub const FIELDS: usize = 100;
+
+/// A pipelining client must not keep the others waiting; sixteen small answers are some 50 µs of work.
+pub const REQUESTS_PER_TURN: usize = 16;
+
+/// One [`QUANTUM_BYTES`]: everyone who downloads moves on once a turn.
+pub const BYTES_PER_TURN: usize = QUANTUM_BYTES;
+
+/// Two heads of the largest size: a connection that is being answered may read ahead by that much.
+pub const PIPELINE_BYTES: usize = 2 * HEAD_BYTES;
+
+/// The kernel's own `net.core.somaxconn` since 5.4: asking for more gives nothing on most hosts.
+pub const BACKLOG: i32 = 4096;
+
+/// A head fits into a few packets; ten seconds leave room for two of them to be lost and sent again.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A user reads a page for longer, but its resources are asked for within seconds. An idle connection
+/// costs little here, so that longer is fine too.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// TCP tries again after 0.2, 0.4 … 12.8 s: a peer that has acknowledged nothing after those seven
+/// is gone, or means harm.
+pub const WRITE_STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The last response must reach its peer before a reset may overtake it (RFC 9112 §9.6).
+pub const LINGER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What service managers allow before they kill: systemd 90 s, Kubernetes 30 s.
+pub const GRACE: Duration = Duration::from_secs(30);
+
+/// The first request arrives together with the connection: 25 to 40 % more connections per second
+/// when each carries one request. A second is the least that the kernel can be told.
+pub const DEFER_ACCEPT: Duration = Duration::from_secs(1);
+
+/// More names than most sites have files; a name beyond them costs an open and a stat. Bounds what
+/// requests for names that do not exist can fill.
+pub const CACHE_ENTRIES: usize = 65_536;
+
+/// 4096 answers of the largest inline size, in each shard.
+pub const CACHE_BYTES: usize = 64 * MIB;
+
+/// A changed file is noticed within a second, and a popular one costs one stat a second.
+pub const CACHE_VALID: Duration = Duration::from_secs(1);
+
+/// Head and body in one send that goes out with the ring's batch, against two calls of their own for
+/// each request. Where copying becomes dearer than those depends on the host: measure.
+pub const INLINE_BYTES: usize = 16 * KIB;
+
+/// Equal across a fleet that serves copies of one tree, where inodes differ.
+pub const ETAG: ETag = ETag::MtimeSize;
+
+/// Measured on a 1 MiB file, CPU per request in µs: 32 KiB 202, 128 KiB 104, 256 KiB 89, 512 KiB 77,
+/// whole file 73.
+pub const QUANTUM_BYTES: usize = 512 * KIB;
+
+/// Large enough for a disk to stream, small enough that a slow client holds little.
+pub const COLD_WINDOW_BYTES: usize = 256 * KIB;
+
+/// Submissions of one turn: more only means that a busy turn enters the kernel twice.
+pub const RING_ENTRIES: u32 = 1024;
+
+/// A buffer is held for one turn of the loop at most, so that one per completion of a busy turn is
+/// enough.
+pub const RECV_BUFFERS: u16 = 1024;
+
+/// A page; the heads of most requests are below 1 KiB.
+pub const RECV_BUFFER_BYTES: u32 = 4096;
+
+/// Cold reads that a shard has under way: with [`COLD_WINDOW_BYTES`], 2 MiB of locked memory, which
+/// fits the 8 MiB that a user may lock by default.
+pub const FIXED_BUFFERS: u16 = 8;
+
+/// Off: gathering completions trades latency for throughput, which is for the operator to choose.
+pub const MIN_WAIT: Duration = Duration::ZERO;
+
+/// Descriptors kept aside for the process: standard streams, logs, document roots, libraries.
+const DESCRIPTORS_OF_PROCESS: u64 = 64;
+
+/// Descriptors kept aside for each shard: its ring, its listeners, and some air.
+const DESCRIPTORS_PER_SHARD: u64 = 16;
+
+/// Slots that a token can name.
+const CONNECTIONS_PER_SHARD_MAX: u64 = 1 << 20;
+
+pub(super) fn limits() -> Limits {
+    Limits {
+        request_line_bytes: REQUEST_LINE_BYTES,
+        head_bytes: HEAD_BYTES,
+        fields: FIELDS,
+        connections_per_shard: 0,
+        requests_per_turn: REQUESTS_PER_TURN,
+        bytes_per_turn: BYTES_PER_TURN,
+        pipeline_bytes: PIPELINE_BYTES,
+        backlog: BACKLOG,
+    }
+}
+
+pub(super) fn timeouts() -> Timeouts {
+    Timeouts {
+        head: HEAD_TIMEOUT,
+        idle: IDLE_TIMEOUT,
+        write_stall: WRITE_STALL_TIMEOUT,
+        linger: LINGER_TIMEOUT,
+        grace: GRACE,
+        defer_accept: DEFER_ACCEPT,
+    }
+}
+
+pub(super) fn cache() -> Cache {
+    Cache {
+        entries: CACHE_ENTRIES,
+        bytes: CACHE_BYTES,
+        descriptors: 0,
+        valid: CACHE_VALID,
+        inline_bytes: INLINE_BYTES,
+        etag: ETAG,
+    }
+}
+
+pub(super) fn transfer() -> Transfer {
+    Transfer { quantum_bytes: QUANTUM_BYTES, cold_window_bytes: COLD_WINDOW_BYTES }
+}
+
+pub(super) fn ring() -> Ring {
+    Ring {
+        entries: RING_ENTRIES,
+        recv_buffers: RECV_BUFFERS,
+        recv_buffer_bytes: RECV_BUFFER_BYTES,
+        fixed_buffers: FIXED_BUFFERS,
+        min_wait: MIN_WAIT,
+    }
+}
+
+/// Descriptors that one shard has for its connections and its cache together.
+pub(super) fn descriptors_per_shard(nofile: u64, shards: usize) -> u64 {
+    let shards = shards as u64;
+    let kept = DESCRIPTORS_OF_PROCESS + DESCRIPTORS_PER_SHARD * shards;
+    nofile.saturating_sub(kept) / shards.max(1)
+}
+
+/// Open files of one shard's cache: a quarter of what the shard may have open, and no more than it has
+/// entries. Connections need the larger part: without a descriptor a file is opened for each request,
+/// but a connection waits.
+pub(super) fn descriptors(nofile: u64, shards: usize, entries: usize) -> usize {
+    let quarter = descriptors_per_shard(nofile, shards) / 4;
+    entries.min(usize::try_from(quarter).unwrap_or(usize::MAX))
+}
+
+/// Connections of one shard: what the cache leaves.
+pub(super) fn connections_per_shard(nofile: u64, shards: usize, descriptors: usize) -> usize {
+    let left = descriptors_per_shard(nofile, shards).saturating_sub(descriptors as u64);
+    usize::try_from(left.min(CONNECTIONS_PER_SHARD_MAX)).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,215 @@
+//! The configuration file: which keys there are, and which values each may have.
+//!
+//! ```toml
+//! listen = ["0.0.0.0:80", "[::]:80"]   # listen_fds = [3] for inherited sockets
+//! cpus = "0-3"
+//! steer = "auto"                       # or "cpu", "hash"
+//! stats = "/run/onering/stats.json"
+//!
+//! [[site]]                             # the first is the default one
+//! names = ["example.org", "www.example.org"]
+//! root = "/srv/www"                    # relative to this file's directory
+//! index = ["index.html"]
+//!
+//! [limits]
+//! head = "32KiB"
+//! [timeouts]
+//! idle = "20s"
+//! [cache]
+//! bytes = "64MiB"
+//! [transfer]
+//! quantum = "512KiB"
+//! [ring]
+//! entries = 1024
+//! ```
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use super::problem::{Origin, Place, Problem};
+use super::resolve::Draft;
+use super::table::{Table, bytes, choice, cpus, duration, list, numbers, text, whole};
+use super::{ETag, Listener, Root, Site, Steer, defaults};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+const GIB: usize = 1 << 30;
+const MS: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Overlays a draft with what a file says. `base` is the directory that relative roots start from.
+pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
+    let (parsed, errors) = DeTable::parse_recoverable(document);
+    if !errors.is_empty() {
+        // What could be recovered from a text with errors may not be what was meant.
+        draft.problems.extend(errors.iter().map(|error| Problem {
+            origin: Origin::File(Place::of(document, error.span().map_or(0, |span| span.start))),
+            key: String::new(),
+            message: error.message().to_owned(),
+        }));
+        return;
+    }
+    let mut file = Table::new(document, parsed);
+    top(&mut file, draft);
+    for site in file.tables("site", draft) {
+        self::site(site, base, draft);
+    }
+    limits(file.table("limits", draft), draft);
+    timeouts(file.table("timeouts", draft), draft);
+    cache(file.table("cache", draft), draft);
+    transfer(file.table("transfer", draft), draft);
+    ring(file.table("ring", draft), draft);
+    file.finish(draft);
+}
+
+fn top(file: &mut Table<'_>, draft: &mut Draft) {
+    file.set("listen", draft, list(address), |draft, addresses| {
+        draft.config.listeners.extend(addresses.into_iter().map(Listener::Address));
+    });
+    file.set("listen_fds", draft, numbers, |draft, descriptors| {
+        draft.config.listeners.extend(descriptors.into_iter().map(Listener::Descriptor));
+    });
+    file.set("cpus", draft, cpus, |draft, cpus| draft.config.cpus = cpus);
+    let steers = [("auto", Steer::Auto), ("cpu", Steer::Cpu), ("hash", Steer::Hash)];
+    file.set("steer", draft, choice(&steers), |draft, steer| draft.config.steer = steer);
+    file.set("stats", draft, text, |draft, path| draft.config.stats = Some(path.into()));
+}
+
+fn site(mut table: Table<'_>, base: &Path, draft: &mut Draft) {
+    let place = table.place();
+    let mut names = Vec::new();
+    let mut root = None;
+    let mut index = vec![defaults::INDEX.to_owned()];
+    table.set("names", draft, list(host_name), |_, written| names = written);
+    table.set("root", draft, text, |_, path| root = Some(base.join(PathBuf::from(path))));
+    table.set("index", draft, list(file_name), |_, written| index = written);
+    let misses_root = root.is_none() && !draft.problems.iter().any(|p| p.key == "site.root");
+    table.finish(draft);
+    if misses_root {
+        draft.problem(Origin::File(place), "site.root", "missing: the directory that is served");
+    }
+    let root = Root::Directory(root.unwrap_or_default());
+    draft.site_places.push(place);
+    draft.config.sites.push(Site { names, root, index });
+}
+
+fn limits(mut table: Table<'_>, draft: &mut Draft) {
+    let t = &mut table;
+    t.set("request_line", draft, bytes(256..=MIB), |draft, bytes| {
+        draft.config.limits.request_line_bytes = bytes;
+    });
+    t.set("head", draft, bytes(KIB..=MIB), |draft, bytes| draft.config.limits.head_bytes = bytes);
+    t.set("fields", draft, whole(1..=10_000), |draft, count| draft.config.limits.fields = count);
+    t.set("connections_per_shard", draft, whole(1..=1 << 20), |draft, count| {
+        draft.config.limits.connections_per_shard = count;
+    });
+    t.set("requests_per_turn", draft, whole(1..=65_536), |draft, count| {
+        draft.config.limits.requests_per_turn = count;
+    });
+    t.set("bytes_per_turn", draft, bytes(4 * KIB..=GIB), |draft, bytes| {
+        draft.config.limits.bytes_per_turn = bytes;
+    });
+    t.set("pipeline", draft, bytes(KIB..=16 * MIB), |draft, bytes| {
+        draft.config.limits.pipeline_bytes = bytes;
+    });
+    t.set("backlog", draft, whole(1..=i32::MAX), |draft, length| {
+        draft.config.limits.backlog = length;
+    });
+    table.finish(draft);
+}
+
+fn timeouts(mut table: Table<'_>, draft: &mut Draft) {
+    let t = &mut table;
+    let some = || duration(10 * MS, 24 * HOUR);
+    t.set("head", draft, some(), |draft, time| draft.config.timeouts.head = time);
+    t.set("idle", draft, some(), |draft, time| draft.config.timeouts.idle = time);
+    t.set("write_stall", draft, some(), |draft, time| draft.config.timeouts.write_stall = time);
+    t.set("linger", draft, some(), |draft, time| draft.config.timeouts.linger = time);
+    t.set("grace", draft, duration(Duration::ZERO, 24 * HOUR), |draft, time| {
+        draft.config.timeouts.grace = time;
+    });
+    t.set("defer_accept", draft, duration(Duration::ZERO, HOUR), |draft, time| {
+        draft.config.timeouts.defer_accept = time;
+    });
+    table.finish(draft);
+}
+
+fn cache(mut table: Table<'_>, draft: &mut Draft) {
+    let t = &mut table;
+    let etags = [("mtime-size", ETag::MtimeSize), ("inode", ETag::Inode), ("off", ETag::Off)];
+    t.set("entries", draft, whole(1..=1 << 24), |draft, count| {
+        draft.config.cache.entries = count;
+    });
+    t.set("bytes", draft, bytes(0..=64 * GIB), |draft, bytes| draft.config.cache.bytes = bytes);
+    t.set("descriptors", draft, whole(0..=1 << 24), |draft, count| {
+        draft.config.cache.descriptors = count;
+    });
+    t.set("valid", draft, duration(Duration::ZERO, 24 * HOUR), |draft, time| {
+        draft.config.cache.valid = time;
+    });
+    t.set("inline", draft, bytes(0..=16 * MIB), |draft, bytes| {
+        draft.config.cache.inline_bytes = bytes;
+    });
+    t.set("etag", draft, choice(&etags), |draft, etag| draft.config.cache.etag = etag);
+    table.finish(draft);
+}
+
+fn transfer(mut table: Table<'_>, draft: &mut Draft) {
+    let t = &mut table;
+    t.set("quantum", draft, bytes(4 * KIB..=GIB), |draft, bytes| {
+        draft.config.transfer.quantum_bytes = bytes;
+    });
+    t.set("cold_window", draft, bytes(4 * KIB..=16 * MIB), |draft, bytes| {
+        draft.config.transfer.cold_window_bytes = bytes;
+    });
+    table.finish(draft);
+}
+
+fn ring(mut table: Table<'_>, draft: &mut Draft) {
+    let t = &mut table;
+    t.set("entries", draft, whole(8..=32_768), |draft, count| draft.config.ring.entries = count);
+    t.set("recv_buffers", draft, whole(8..=32_768), |draft, count| {
+        draft.config.ring.recv_buffers = count;
+    });
+    t.set("recv_buffer", draft, bytes(512..=1 << 20), |draft, bytes| {
+        draft.config.ring.recv_buffer_bytes = bytes;
+    });
+    t.set("fixed_buffers", draft, whole(1..=16_384), |draft, count| {
+        draft.config.ring.fixed_buffers = count;
+    });
+    t.set("min_wait", draft, duration(Duration::ZERO, 10 * MS), |draft, time| {
+        draft.config.ring.min_wait = time;
+    });
+    table.finish(draft);
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not an address and a port; write `127.0.0.1:8080` or `[::]:80`")
+    })
+}
+
+/// A host name, in lower case and without a port.
+fn host_name(text: &str) -> Result<String, String> {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let bracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if bracketed.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
+        || (!text.is_empty() && text.bytes().all(legal))
+    {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        Err(format!("`{text}` is not a host name; write letters, digits, `-` and `.`, no port"))
+    }
+}
+
+/// A name within a directory.
+fn file_name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(['/', '\0']) || matches!(text, "." | "..") {
+        Err(format!("`{text}` is not the name of a file"))
+    } else {
+        Ok(text.to_owned())
+    }
+}

@@ -1,0 +1,332 @@
+//! From what is written to what holds: defaults, overlaid by the file, overlaid by the command line,
+//! completed from the host's facts, and checked for contradictions.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::path::{Path, PathBuf};
+
+use super::problem::{ConfigError, Origin, Place, Problem};
+use super::{Config, Listener, Root, Site, Steer, defaults, file};
+
+/// What the host says; whoever calls finds it out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// CPUs that this process may run on.
+    pub allowed_cpus: Vec<usize>,
+    /// Files that this process may have open, once the limit is raised as far as it goes.
+    pub nofile: u64,
+}
+
+/// A configuration file's name and text.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// Its name, for messages, and for the roots that are relative to its directory.
+    pub path: &'a Path,
+    /// What it says.
+    pub text: &'a str,
+}
+
+/// What the command line says. It wins over the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// The directory to serve, instead of sites of the file.
+    pub directory: Option<PathBuf>,
+    /// Addresses to listen on. These and `listen_fds` together replace the file's.
+    pub listen: Vec<SocketAddr>,
+    /// Inherited listening sockets.
+    pub listen_fds: Vec<RawFd>,
+    /// The CPUs that serve.
+    pub cpus: Option<Vec<usize>>,
+    /// How new connections find their shard.
+    pub steer: Option<Steer>,
+    /// Where the counters are written at exit.
+    pub stats: Option<PathBuf>,
+}
+
+/// A configuration in the making.
+pub(super) struct Draft {
+    pub(super) config: Config,
+    /// Where each key that was set comes from.
+    pub(super) origins: BTreeMap<String, Origin>,
+    /// Where each site of the file begins.
+    pub(super) site_places: Vec<Place>,
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Makes a configuration out of everything that is known.
+///
+/// # Errors
+/// Every problem there is. A text that is not TOML ends the search early: what it says is not known.
+pub fn resolve(
+    file: Option<File<'_>>,
+    overrides: &Overrides,
+    facts: &Facts,
+) -> Result<Config, ConfigError> {
+    let mut draft = Draft::new(facts);
+    if let Some(File { path, text }) = file {
+        file::apply(text, path.parent().unwrap_or(Path::new("")), &mut draft);
+    }
+    draft.apply(overrides);
+    draft.complete(facts);
+    draft.check_cpus(facts);
+    draft.check_listeners();
+    draft.check_sites();
+    draft.check_sizes(facts);
+    let Draft { config, mut problems, .. } = draft;
+    if problems.is_empty() {
+        return Ok(config);
+    }
+    problems.sort_by_key(|problem| problem.origin);
+    Err(ConfigError { file: file.map(|file| file.path.to_owned()), problems })
+}
+
+impl Draft {
+    fn new(facts: &Facts) -> Self {
+        Self {
+            config: Config {
+                listeners: Vec::new(),
+                cpus: facts.allowed_cpus.clone(),
+                steer: defaults::STEER,
+                sites: Vec::new(),
+                limits: defaults::limits(),
+                timeouts: defaults::timeouts(),
+                cache: defaults::cache(),
+                transfer: defaults::transfer(),
+                ring: defaults::ring(),
+                stats: None,
+            },
+            origins: BTreeMap::new(),
+            site_places: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds a problem.
+    pub(super) fn problem(&mut self, origin: Origin, key: &str, message: impl Into<String>) {
+        self.problems.push(Problem { origin, key: key.into(), message: message.into() });
+    }
+
+    /// Adds a problem of a key, at the place where the key was set.
+    fn problem_of(&mut self, key: &str, message: impl Into<String>) {
+        let origin = self.origin(key);
+        self.problem(origin, key, message);
+    }
+
+    fn origin(&self, key: &str) -> Origin {
+        self.origins.get(key).copied().unwrap_or(Origin::Default)
+    }
+
+    fn apply(&mut self, overrides: &Overrides) {
+        let Overrides { directory, listen, listen_fds, cpus, steer, stats } = overrides.clone();
+        if let Some(directory) = directory {
+            if let Some(&place) = self.site_places.first() {
+                self.problem(
+                    Origin::File(place),
+                    "site",
+                    "the command line names a directory too: leave out one of them",
+                );
+            }
+            self.origins.insert("site.root".into(), Origin::CommandLine);
+            self.config.sites = vec![default_site(Root::Directory(directory))];
+            self.site_places.clear();
+        }
+        if !(listen.is_empty() && listen_fds.is_empty()) {
+            self.origins.insert("listen".into(), Origin::CommandLine);
+            self.origins.insert("listen_fds".into(), Origin::CommandLine);
+            let addresses = listen.into_iter().map(Listener::Address);
+            let descriptors = listen_fds.into_iter().map(Listener::Descriptor);
+            self.config.listeners = addresses.chain(descriptors).collect();
+        }
+        if let Some(cpus) = cpus {
+            self.origins.insert("cpus".into(), Origin::CommandLine);
+            self.config.cpus = cpus;
+        }
+        if let Some(steer) = steer {
+            self.origins.insert("steer".into(), Origin::CommandLine);
+            self.config.steer = steer;
+        }
+        if let Some(stats) = stats {
+            self.origins.insert("stats".into(), Origin::CommandLine);
+            self.config.stats = Some(stats);
+        }
+    }
+
+    /// Fills in what nobody said.
+    fn complete(&mut self, facts: &Facts) {
+        let set = |key: &str| self.origins.contains_key(key);
+        let sets_listeners = set("listen") || set("listen_fds");
+        let sets_descriptors = set("cache.descriptors");
+        let sets_connections = set("limits.connections_per_shard");
+        let config = &mut self.config;
+        if config.listeners.is_empty() && !sets_listeners {
+            config.listeners.push(Listener::Address(defaults::LISTEN));
+        }
+        if config.sites.is_empty() {
+            config.sites.push(default_site(Root::Welcome));
+        }
+        let shards = config.cpus.len();
+        if !sets_descriptors {
+            config.cache.descriptors =
+                defaults::descriptors(facts.nofile, shards, config.cache.entries);
+        }
+        if !sets_connections {
+            config.limits.connections_per_shard =
+                defaults::connections_per_shard(facts.nofile, shards, config.cache.descriptors);
+        }
+    }
+
+    fn check_cpus(&mut self, facts: &Facts) {
+        if self.config.cpus.is_empty() {
+            self.problem_of("cpus", "no CPU to serve on; name one: \"0\"");
+        }
+        let allowed = &facts.allowed_cpus;
+        let missing: Vec<String> = self
+            .config
+            .cpus
+            .iter()
+            .filter(|cpu| !allowed.contains(cpu))
+            .map(usize::to_string)
+            .collect();
+        if !missing.is_empty() {
+            let (missing, allowed) = (missing.join(", "), shown(allowed));
+            let message = format!(
+                "this process may not run on CPU {missing}; choose from {allowed}, or widen its \
+                 affinity (`taskset`, the cgroup's `cpuset.cpus`)"
+            );
+            self.problem_of("cpus", message);
+        }
+    }
+
+    fn check_listeners(&mut self) {
+        if self.config.listeners.is_empty() {
+            self.problem_of("listen", "nowhere to listen; name an address: [\"127.0.0.1:8080\"]");
+        }
+        let mut seen = HashSet::new();
+        for listener in self.config.listeners.clone() {
+            match listener {
+                // Port 0 is a different port each time.
+                Listener::Address(address) if address.port() != 0 && !seen.insert(listener) => {
+                    self.problem_of("listen", format!("{address} is there twice"));
+                }
+                Listener::Descriptor(fd) if !seen.insert(listener) => {
+                    self.problem_of("listen_fds", format!("descriptor {fd} is there twice"));
+                }
+                Listener::Address(_) | Listener::Descriptor(_) => {}
+            }
+        }
+        let defer_accept = self.config.timeouts.defer_accept;
+        if defer_accept.subsec_nanos() != 0 {
+            self.problem_of("timeouts.defer_accept", "the kernel takes whole seconds only");
+        }
+    }
+
+    fn check_sites(&mut self) {
+        let mut seen = HashSet::new();
+        for (index, site) in self.config.sites.clone().into_iter().enumerate() {
+            let origin =
+                self.site_places.get(index).map_or(Origin::CommandLine, |&at| Origin::File(at));
+            if index > 0 && site.names.is_empty() {
+                self.problem(
+                    origin,
+                    "site.names",
+                    "missing: only the first site, the default one, is found without a name",
+                );
+            }
+            for name in site.names {
+                if seen.contains(&name) {
+                    let message = format!("`{name}` is a name of two sites, or twice of one");
+                    self.problem(origin, "site.names", message);
+                }
+                seen.insert(name);
+            }
+            if let Root::Directory(path) = site.root
+                && !path.as_os_str().is_empty()
+                && !path.is_dir()
+            {
+                let message = format!(
+                    "{} is not a directory that this user can reach; create it, or correct the \
+                     name",
+                    path.display()
+                );
+                self.problem(origin, "site.root", message);
+            }
+        }
+    }
+
+    fn check_sizes(&mut self, facts: &Facts) {
+        let Config { limits, transfer, ring, cache, cpus, .. } = self.config.clone();
+        if limits.request_line_bytes >= limits.head_bytes {
+            let message = format!(
+                "a request line of {} bytes leaves no room in a head of {}; lower the one or raise \
+                 `limits.head`",
+                limits.request_line_bytes, limits.head_bytes
+            );
+            self.problem_of(self.set_one_of(["limits.request_line", "limits.head"]), message);
+        }
+        if limits.pipeline_bytes < limits.head_bytes {
+            let message = format!(
+                "{} bytes would not hold one head of {}; raise `limits.pipeline`",
+                limits.pipeline_bytes, limits.head_bytes
+            );
+            self.problem_of(self.set_one_of(["limits.pipeline", "limits.head"]), message);
+        }
+        if limits.bytes_per_turn < transfer.quantum_bytes {
+            let message = format!(
+                "a turn of {} bytes would never allow a quantum of {}; raise \
+                 `limits.bytes_per_turn` or lower `transfer.quantum`",
+                limits.bytes_per_turn, transfer.quantum_bytes
+            );
+            self.problem_of(
+                self.set_one_of(["limits.bytes_per_turn", "transfer.quantum"]),
+                message,
+            );
+        }
+        if !ring.recv_buffers.is_power_of_two() {
+            let near = ring.recv_buffers.checked_next_power_of_two().unwrap_or(32_768);
+            let message = format!("the kernel takes a power of two: write {near}");
+            self.problem_of("ring.recv_buffers", message);
+        }
+        if !transfer.cold_window_bytes.is_multiple_of(4096) {
+            self.problem_of("transfer.cold_window", "must be whole pages of 4KiB");
+        }
+        self.check_descriptors(facts, cpus.len(), limits.connections_per_shard, cache.descriptors);
+    }
+
+    fn check_descriptors(
+        &mut self,
+        facts: &Facts,
+        shards: usize,
+        connections: usize,
+        cached: usize,
+    ) {
+        let available = defaults::descriptors_per_shard(facts.nofile, shards);
+        let wanted = (connections as u64).saturating_add(cached as u64);
+        if connections == 0 || wanted > available {
+            let message = format!(
+                "{connections} connections and {cached} cached files do not fit into the {available} \
+                 descriptors that each of {shards} shards has of this process's {}; lower \
+                 `limits.connections_per_shard` or `cache.descriptors`, serve on fewer `cpus`, or \
+                 raise the limit (`ulimit -Hn`, systemd's `LimitNOFILE=`)",
+                facts.nofile
+            );
+            self.problem_of(
+                self.set_one_of(["limits.connections_per_shard", "cache.descriptors"]),
+                message,
+            );
+        }
+    }
+
+    /// The first of some keys that someone set, for a problem that lies between them.
+    fn set_one_of(&self, keys: [&'static str; 2]) -> &'static str {
+        keys.into_iter().find(|key| self.origins.contains_key(*key)).unwrap_or(keys[0])
+    }
+}
+
+fn default_site(root: Root) -> Site {
+    Site { names: Vec::new(), root, index: vec![defaults::INDEX.into()] }
+}
+
+fn shown(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,299 @@
+//! The configuration as a whole: what is written against what holds, or what is reported.
+
+use std::path::Path;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn facts() -> Facts {
+    Facts { allowed_cpus: vec![0, 1], nofile: 65_536 }
+}
+
+fn written(text: &str) -> Result<Config, ConfigError> {
+    let file = File { path: Path::new("test.toml"), text };
+    resolve(Some(file), &Overrides::default(), &facts())
+}
+
+/// The lines of the report.
+fn problems(text: &str) -> Vec<String> {
+    let error = written(text).expect_err(text);
+    error.to_string().lines().map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn assert_problem(text: &str, place_and_key: &str, says: &str) {
+    let problems = problems(text);
+    let [problem] = &problems[..] else { panic!("{text}: {problems:#?}") };
+    assert!(problem.starts_with(&format!("test.toml:{place_and_key}: ")), "{problem}");
+    assert!(problem.contains(says), "{problem}");
+}
+
+#[test]
+fn nothing_written_is_the_welcome_site_on_loopback() {
+    let config = resolve(None, &Overrides::default(), &facts()).expect("defaults hold");
+    assert_eq!(config, written("").expect("an empty file says nothing"));
+    assert_eq!(config.listeners, [Listener::Address(defaults::LISTEN)]);
+    assert_eq!(config.cpus, [0, 1]);
+    assert_eq!(config.sites.len(), 1);
+    assert_eq!(config.sites[0].root, Root::Welcome);
+    // 65 536 files, less what is kept aside, in two shares of which the cache has a quarter.
+    assert_eq!(config.cache.descriptors, 8_180);
+    assert_eq!(config.limits.connections_per_shard, 24_540);
+}
+
+#[test]
+fn the_cache_opens_no_more_files_than_it_has_entries() {
+    let many = Facts { nofile: 1 << 30, ..facts() };
+    let config = resolve(None, &Overrides::default(), &many).expect("defaults hold");
+    assert_eq!(config.cache.descriptors, config.cache.entries);
+    assert_eq!(config.limits.connections_per_shard, 1 << 20);
+}
+
+#[test]
+fn every_key_is_read() {
+    let directory = tempfile::tempdir().expect("tempdir");
+    std::fs::create_dir(directory.path().join("www")).expect("mkdir");
+    let text = r#"
+listen = ["0.0.0.0:80", "[::]:80"]
+listen_fds = [3]
+cpus = "1"
+steer = "cpu"
+stats = "stats.json"
+
+[[site]]
+names = ["Example.org", "[::1]"]
+root = "www"
+index = ["home.html", "index.html"]
+
+[[site]]
+names = ["other.example"]
+root = "/"
+
+[limits]
+request_line = "1KiB"
+head = "2KiB"
+fields = 3
+connections_per_shard = 4
+requests_per_turn = 5
+bytes_per_turn = "6MiB"
+pipeline = "7KiB"
+backlog = 8
+
+[timeouts]
+head = "9s"
+idle = "10s"
+write_stall = "11s"
+linger = "12s"
+grace = "13s"
+defer_accept = "0s"
+
+[cache]
+entries = 14
+bytes = "15MiB"
+descriptors = 16
+valid = "17ms"
+inline = "18KiB"
+etag = "inode"
+
+[transfer]
+quantum = "19KiB"
+cold_window = "20KiB"
+
+[ring]
+entries = 21
+recv_buffers = 32
+recv_buffer = "2KiB"
+fixed_buffers = 23
+min_wait = "24us"
+"#;
+    let path = directory.path().join("onering.toml");
+    let file = File { path: &path, text };
+    let config = resolve(Some(file), &Overrides::default(), &facts()).expect("all is well");
+    let address = |text: &str| Listener::Address(text.parse().expect("an address"));
+    let site = |names: &[&str], root: &Path, index: &[&str]| Site {
+        names: names.iter().map(|&name| name.into()).collect(),
+        root: Root::Directory(root.into()),
+        index: index.iter().map(|&name| name.into()).collect(),
+    };
+    let expected = Config {
+        listeners: vec![address("0.0.0.0:80"), address("[::]:80"), Listener::Descriptor(3)],
+        cpus: vec![1],
+        steer: Steer::Cpu,
+        sites: vec![
+            site(
+                &["example.org", "[::1]"],
+                &directory.path().join("www"),
+                &["home.html", "index.html"],
+            ),
+            site(&["other.example"], Path::new("/"), &["index.html"]),
+        ],
+        limits: Limits {
+            request_line_bytes: 1024,
+            head_bytes: 2048,
+            fields: 3,
+            connections_per_shard: 4,
+            requests_per_turn: 5,
+            bytes_per_turn: 6 << 20,
+            pipeline_bytes: 7 << 10,
+            backlog: 8,
+        },
+        timeouts: Timeouts {
+            head: Duration::from_secs(9),
+            idle: Duration::from_secs(10),
+            write_stall: Duration::from_secs(11),
+            linger: Duration::from_secs(12),
+            grace: Duration::from_secs(13),
+            defer_accept: Duration::ZERO,
+        },
+        cache: Cache {
+            entries: 14,
+            bytes: 15 << 20,
+            descriptors: 16,
+            valid: Duration::from_millis(17),
+            inline_bytes: 18 << 10,
+            etag: ETag::Inode,
+        },
+        transfer: Transfer { quantum_bytes: 19 << 10, cold_window_bytes: 20 << 10 },
+        ring: Ring {
+            entries: 21,
+            recv_buffers: 32,
+            recv_buffer_bytes: 2048,
+            fixed_buffers: 23,
+            min_wait: Duration::from_micros(24),
+        },
+        stats: Some("stats.json".into()),
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn the_command_line_wins() {
+    let overrides = Overrides {
+        directory: Some("/".into()),
+        listen: vec!["127.0.0.1:0".parse().expect("an address"); 2],
+        listen_fds: vec![5],
+        cpus: Some(vec![1]),
+        steer: Some(Steer::Hash),
+        stats: Some("elsewhere.json".into()),
+    };
+    let text = "listen = [\"127.0.0.1:1\"]\ncpus = \"0\"\nsteer = \"cpu\"\nstats = \"x\"\n";
+    let file = File { path: Path::new("test.toml"), text };
+    let config = resolve(Some(file), &overrides, &facts()).expect("all is well");
+    let address = Listener::Address(overrides.listen[0]);
+    assert_eq!(config.listeners, [address, address, Listener::Descriptor(5)]);
+    assert_eq!(config.cpus, [1]);
+    assert_eq!(config.steer, Steer::Hash);
+    assert_eq!(config.sites[0].root, Root::Directory("/".into()));
+    assert_eq!(config.stats, Some("elsewhere.json".into()));
+}
+
+#[test]
+fn all_problems_are_reported_at_once_in_order() {
+    let text = "steer = \"left\"\nbogus = 1\n\n[limits]\nhead = \"32KB\"\nfields = 0\n\
+                [timeouts]\nidle = 20\nidel = \"20s\"\n";
+    let problems = problems(text);
+    let starts = [
+        "test.toml:1:9: steer: ",
+        "test.toml:2:1: bogus: unknown key; known here: listen, ",
+        "test.toml:5:8: limits.head: ",
+        "test.toml:6:10: limits.fields: ",
+        "test.toml:8:8: timeouts.idle: ",
+        "test.toml:9:1: timeouts.idel: unknown key; known here: head, idle, ",
+    ];
+    assert_eq!(problems.len(), starts.len(), "{problems:#?}");
+    for (problem, start) in problems.iter().zip(starts) {
+        assert!(problem.starts_with(start), "{problem}");
+    }
+}
+
+#[test]
+fn a_text_that_is_not_toml() {
+    let problems = problems("steer = \n[limits\n");
+    assert!(problems[0].starts_with("test.toml:1:"), "{problems:#?}");
+    assert!(problems.iter().any(|problem| problem.starts_with("test.toml:2:")), "{problems:#?}");
+}
+
+#[test]
+fn values_say_what_to_write_instead() {
+    assert_problem("listen = \"x\"", "1:10: listen", "a list of texts");
+    assert_problem("listen = [\"80\"]", "1:10: listen", "`127.0.0.1:8080`");
+    assert_problem("listen = []", "1:10: listen", "name an address");
+    assert_problem("listen_fds = [-1]", "1:14: listen_fds", "not within 0 to");
+    assert_problem("cpus = 0", "1:8: cpus", "\"0-3,8\"");
+    assert_problem("cpus = \"0-\"", "1:8: cpus", "`0-3,8`");
+    assert_problem("steer = \"left\"", "1:9: steer", "`auto`, `cpu`, `hash`");
+    assert_problem("limits = 1", "1:10: limits", "a table");
+    assert_problem("[limits]\nhead = 4096", "2:8: limits.head", "\"64KiB\"");
+    assert_problem("[limits]\nhead = \"1GiB\"", "2:8: limits.head", "not within 1024 to 1048576");
+    assert_problem("[timeouts]\nhead = \"0s\"", "2:8: timeouts.head", "not within 10ms");
+    assert_problem("site = 1", "1:8: site", "`[[site]]`");
+    assert_problem("[[site]]", "1:1: site.root", "the directory that is served");
+    assert_problem("[[site]]\nroot = 1", "2:8: site.root", "a text");
+    assert_problem("[[site]]\nroot = \"/\"\nnames = [\"a:80\"]", "3:9: site.names", "no port");
+    assert_problem("[[site]]\nroot = \"/\"\nindex = [\"a/b\"]", "3:9: site.index", "`a/b`");
+}
+
+#[test]
+fn contradictions_are_found_where_they_were_written() {
+    assert_problem("cpus = \"0,7\"", "1:8: cpus", "CPU 7; choose from 0, 1");
+    assert_problem("listen = [\"127.0.0.1:80\", \"127.0.0.1:80\"]", "1:10: listen", "there twice");
+    assert_problem("listen_fds = [3, 3]", "1:14: listen_fds", "there twice");
+    assert_problem("[limits]\nrequest_line = \"32KiB\"", "2:16: limits.request_line", "no room");
+    assert_problem("[limits]\npipeline = \"16KiB\"", "2:12: limits.pipeline", "one head");
+    assert_problem("[transfer]\nquantum = \"1MiB\"", "2:11: transfer.quantum", "bytes_per_turn");
+    assert_problem("[transfer]\ncold_window = \"5000B\"", "2:15: transfer.cold_window", "pages");
+    assert_problem("[ring]\nrecv_buffers = 1000", "2:16: ring.recv_buffers", "write 1024");
+    assert_problem("[timeouts]\ndefer_accept = \"500ms\"", "2:16: timeouts.defer_accept", "whole");
+    assert_problem("[[site]]\nroot = \"/absent\"", "1:1: site.root", "/absent");
+    let twice =
+        "[[site]]\nnames = [\"a\"]\nroot = \"/\"\n[[site]]\nnames = [\"A\"]\nroot = \"/\"\n";
+    assert_problem(twice, "4:1: site.names", "`a`");
+    let nameless = "[[site]]\nroot = \"/\"\n[[site]]\nroot = \"/\"\n";
+    assert_problem(nameless, "3:1: site.names", "default");
+    assert_problem("[cache]\ndescriptors = 60000", "2:15: cache.descriptors", "`ulimit -Hn`");
+}
+
+#[test]
+fn a_host_without_descriptors_is_told_so() {
+    let few = Facts { nofile: 64, ..facts() };
+    let error = resolve(None, &Overrides::default(), &few).expect_err("no descriptors");
+    assert!(error.to_string().contains("`LimitNOFILE=`"), "{error}");
+}
+
+#[test]
+fn a_directory_and_sites_contradict_each_other() {
+    let overrides = Overrides { directory: Some("/".into()), ..Overrides::default() };
+    let file = File { path: Path::new("test.toml"), text: "[[site]]\nroot = \"/\"\n" };
+    let error = resolve(Some(file), &overrides, &facts()).expect_err("two roots");
+    assert!(error.to_string().starts_with("test.toml:1:1: site: "), "{error}");
+}
+
+#[test]
+fn a_wrong_command_line_is_named_as_such() {
+    let overrides = Overrides {
+        directory: Some("/absent".into()),
+        cpus: Some(vec![9]),
+        ..Overrides::default()
+    };
+    let error = resolve(None, &overrides, &facts()).expect_err("two problems");
+    let lines: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines.iter().all(|line| line.starts_with("command line: ")), "{lines:#?}");
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "[\\[\\]a-z=\" \n._0-9{},#-]{0,60}") {
+        let _ = written(&text);
+    }
+
+    #[test]
+    fn no_value_panics(
+        key in "(limits|timeouts|cache|transfer|ring)\\.[a-z_]{4,12}",
+        value in "(\"[0-9a-zA-Z]{0,8}\"|-?[0-9]{1,20}|0x[0-9a-f]{1,16}|\\[\\]|\\{\\}|[0-9]e5|true)",
+    ) {
+        let _ = written(&format!("{key} = {value}"));
+    }
+}
