@@ -117,10 +117,14 @@ counters! {
     accept_paused_descriptors,
     /// Times that accepting paused because the shard had as many connections as it may.
     accept_paused_limit,
-    /// Connections that we ended by a reset.
+    /// Connections that the peer reset.
     resets,
     /// Sends that failed, other than by a full socket.
     send_errors,
+    /// Reads of files that failed.
+    read_errors,
+    /// Times that a connection was not read from because too many requests waited.
+    receives_stopped,
 
     /// Look-ups that found their entry in the cache.
     cache_hits,
@@ -130,6 +134,14 @@ counters! {
     cache_evictions,
     /// Entries that were compared with the file system because their time was over.
     cache_revalidations,
+    /// Of these, entries whose file had changed.
+    cache_changed,
+    /// Files that are kept in memory since a later request found them there.
+    cache_promotions,
+    /// Look-ups that found no descriptor free, and evicted entries for it.
+    cache_descriptors_short,
+    /// Look-ups that failed because of the file system or for want of descriptors.
+    cache_troubles,
     /// Entries in the cache. A gauge.
     cache_entries,
     /// Bytes of inline answers in the cache. A gauge.
@@ -143,8 +155,6 @@ counters! {
     sendfile_calls,
     /// Of these, those that met a full socket.
     sendfile_would_block,
-    /// Of these, those that ran onto pages which were not in memory, and so made the shard wait.
-    sendfile_missing_pages,
     /// Windows of a file that were found not to be in memory.
     residency_cold,
     /// Windows of a file that were read through the ring.
@@ -158,8 +168,8 @@ counters! {
     turn_requests_capped,
     /// Times that a connection had to wait for the next turn because of its number of bytes.
     turn_bytes_capped,
-    /// Connections that ended in good order while the server was being stopped.
-    drained,
+    /// Connections cut off because the grace time for draining was over.
+    drain_cut_off,
     /// System calls other than the ring's.
     system_calls,
 
@@ -202,6 +212,17 @@ counters! {
 }
 
 impl Counters {
+    /// Counts a response by its status.
+    pub fn count_response(&self, status: u16) {
+        let class = match status {
+            ..300 => &self.responses_2xx,
+            300..400 => &self.responses_3xx,
+            400..500 => &self.responses_4xx,
+            500.. => &self.responses_5xx,
+        };
+        class.add(1);
+    }
+
     /// Copies what the shard's ring has counted.
     pub fn set_ring(&self, counters: &ring::Counters) {
         // Without `..`: a counter that the ring gains must be given a place here.

@@ -1,1 +1,227 @@
-//! Listeners, shards, signals, drain.
+//! The whole server: listeners, one thread for each shard, signals, the orderly end.
+//!
+//! [`run`] binds every listener before any shard exists and closes none before the last has
+//! ended: closing one of a SO_REUSEPORT group would reset what the kernel has queued on it and
+//! renumber the others.
+
+mod listeners;
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::config::Config;
+use crate::metrics::Metrics;
+use crate::ring::{Ring, Setup, SetupError, Wait};
+use crate::shard::{Assignment, Inbox, Inboxes, Letter, Shard, StartError};
+use crate::sys::affinity;
+use crate::sys::signal::Signals;
+
+pub use listeners::{BindError, Registry};
+
+/// Why the server did not start, or ended otherwise than asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An address cannot be listened on.
+    #[error("{0}")]
+    Bind(#[from] BindError),
+    /// io_uring cannot be had.
+    #[error("{0}")]
+    Ring(#[from] SetupError),
+    /// A shard could not be made.
+    #[error("{0}")]
+    Shard(#[from] StartError),
+    /// A shard has ended although nobody asked it to.
+    #[error("shard {index} failed: {cause}")]
+    ShardFailed {
+        /// Which.
+        index: usize,
+        /// Its last words.
+        cause: String,
+    },
+    /// The counters could not be written.
+    #[error("cannot write the counters to {path}: {source}")]
+    Stats {
+        /// Where to.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Something that a process usually has is missing: a thread, a pipe, a signal descriptor.
+    #[error("cannot start: {what}: {source}")]
+    Environment {
+        /// What is missing.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+fn missing(what: &'static str) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Environment { what, source }
+}
+
+/// Serves until SIGTERM or SIGINT, then drains. `ready` is called with the URLs once every shard
+/// accepts connections.
+pub fn run(config: Config, ready: impl FnOnce(&[String])) -> Result<(), Error> {
+    let config = Arc::new(config);
+    // Before any thread is made, so that all of them have the signals blocked.
+    let signals = Signals::block().map_err(missing("no signal descriptor"))?;
+    // Ours, to wake the shards with; and the first to tell why there is no io_uring.
+    let mut ring = Ring::new(&Setup { entries: 64, recv_buffers: 1, ..Setup::default() })?;
+    let registry = Registry::bind(&config)?;
+    let metrics = Metrics::new(config.cpus.len());
+    let (ended, ends) = nix::unistd::pipe().map_err(|errno| missing("no pipe")(errno.into()))?;
+
+    let mut shards = Vec::new();
+    for (index, &cpu) in config.cpus.iter().enumerate() {
+        let assignment = Assignment {
+            index,
+            cpu,
+            steered: registry.steered(),
+            listeners: registry.lend(index),
+            counters: metrics.of_shard(index).expect("made for as many shards as there are CPUs"),
+        };
+        let end = ends.try_clone().map_err(missing("no descriptor for a shard"))?;
+        shards.push(Thread::spawn(Arc::clone(&config), assignment, end)?);
+    }
+    drop(ends);
+    let inboxes = introduce(&shards)?;
+    ready(registry.urls());
+
+    let mut tell = |letter: fn() -> Letter| {
+        for inbox in inboxes.iter() {
+            inbox.send(letter(), &mut ring);
+        }
+        ring.enter(Wait::No).map_err(missing("shards cannot be woken"))
+    };
+    let mut running = shards.len();
+    running -= wait(&signals, &ended)?;
+    tell(|| Letter::Drain)?;
+    while running > 0 {
+        match wait(&signals, &ended)? {
+            0 => tell(|| Letter::Cut)?,
+            count => running -= count,
+        }
+    }
+    let results: Vec<_> = shards.into_iter().map(Thread::join).collect();
+    write_stats(&config, &metrics)?;
+    results.into_iter().collect()
+}
+
+/// A shard's thread, as the server holds it.
+struct Thread {
+    index: usize,
+    handle: JoinHandle<io::Result<()>>,
+    /// Its inbox, or why it could not be made.
+    made: mpsc::Receiver<Result<Arc<Inbox>, StartError>>,
+    /// All shards' inboxes; it begins to serve when it has them.
+    begin: mpsc::Sender<Inboxes>,
+}
+
+impl Thread {
+    /// Starts a thread on its CPU and has it make its shard. It writes a byte to `end` when
+    /// it ends.
+    fn spawn(config: Arc<Config>, assignment: Assignment, end: OwnedFd) -> Result<Thread, Error> {
+        let index = assignment.index;
+        let (made_sender, made) = mpsc::channel();
+        let (begin, begin_receiver) = mpsc::channel();
+        let main = move || {
+            let _notice = EndNotice(end);
+            if let Err(error) = affinity::pin(assignment.cpu) {
+                tracing::warn!(cpu = assignment.cpu, %error, "shard runs unpinned");
+            }
+            let shard = match Shard::new(config, assignment) {
+                Ok(shard) => shard,
+                Err(error) => {
+                    let _ = made_sender.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = made_sender.send(Ok(shard.inbox()));
+            match begin_receiver.recv() {
+                Ok(inboxes) => shard.run(inboxes),
+                // Another shard could not be made: the server does not start.
+                Err(mpsc::RecvError) => Ok(()),
+            }
+        };
+        let handle = thread::Builder::new()
+            .name(format!("shard-{index}"))
+            .spawn(main)
+            .map_err(missing("no thread for a shard"))?;
+        Ok(Thread { index, handle, made, begin })
+    }
+
+    fn join(self) -> Result<(), Error> {
+        let failed = |cause: String| Error::ShardFailed { index: self.index, cause };
+        match self.handle.join() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed(format!("its ring failed: {error}"))),
+            // The panic's message is on standard error already.
+            Err(_) => Err(failed("it panicked".to_owned())),
+        }
+    }
+}
+
+/// Waits until every shard is made, and tells each of all others.
+fn introduce(shards: &[Thread]) -> Result<Inboxes, Error> {
+    let mut inboxes = Vec::new();
+    for shard in shards {
+        let gone = || Error::ShardFailed { index: shard.index, cause: "it panicked".to_owned() };
+        inboxes.push(shard.made.recv().map_err(|_| gone())??);
+    }
+    let inboxes: Inboxes = inboxes.into();
+    for shard in shards {
+        // A shard that is gone by now shows in `wait_for_end`.
+        let _ = shard.begin.send(Arc::clone(&inboxes));
+    }
+    Ok(inboxes)
+}
+
+/// Waits for SIGTERM or SIGINT, or for shards to end; says how many have.
+fn wait(signals: &Signals, ended: &OwnedFd) -> Result<usize, Error> {
+    loop {
+        let mut descriptors = [
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+            PollFd::new(ended.as_fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut descriptors, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(missing("poll(2)")(errno.into())),
+        }
+        if descriptors[1].any() == Some(true) {
+            let count = nix::unistd::read(ended, &mut [0; 64]);
+            return count.map_err(|errno| missing("the shards' pipe")(errno.into()));
+        }
+        if signals.read().map_err(missing("the signal descriptor"))?.is_some() {
+            return Ok(0);
+        }
+    }
+}
+
+/// Tells the server that a thread has ended, however it did.
+struct EndNotice(OwnedFd);
+
+impl Drop for EndNotice {
+    fn drop(&mut self) {
+        // A pipe takes many more bytes than there are threads.
+        let _ = nix::unistd::write(&self.0, b".");
+    }
+}
+
+fn write_stats(config: &Config, metrics: &Metrics) -> Result<(), Error> {
+    let Some(path) = &config.stats else { return Ok(()) };
+    let failed = |source| Error::Stats { path: path.clone(), source };
+    let mut text = serde_json::to_string_pretty(&metrics.snapshot())
+        .map_err(|error| failed(error.into()))?;
+    text.push('\n');
+    let mut file = std::fs::File::create(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)
+}

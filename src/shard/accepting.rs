@@ -89,7 +89,8 @@ impl Shard {
         }
         let counters = &self.assignment.counters;
         // One line for each time that it begins, not for each newcomer turned away.
-        if counters.accept_paused_descriptors.add(1) == 1 {
+        counters.accept_paused_descriptors.add(1);
+        if counters.accept_paused_descriptors.value() == 1 {
             tracing::warn!(
                 %error,
                 "no descriptor or memory for a new connection: accepting pauses, the backlog holds \

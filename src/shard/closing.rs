@@ -110,7 +110,7 @@ impl Shard {
         connection.http.answered();
         connection.input.clear();
         let reply = self.files.status(status, Persistence::Close, false, &self.now);
-        self.assignment.counters.answered(status.code());
+        self.assignment.counters.count_response(status.code());
         self.answers.push(reply.head);
         self.send_answers(token, None);
         self.settle(token);

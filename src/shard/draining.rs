@@ -56,6 +56,16 @@ impl Shard {
         }
     }
 
+    /// Ends now, without regard to what is under way.
+    pub(super) fn cut(&mut self) {
+        self.assignment.counters.drain_cut_off.add(self.connections.len() as u64);
+        self.draining = Draining::Cutting { ends_ms: self.now.monotonic_ms + CUT_MS };
+        self.stop_accepting();
+        for token in self.tokens() {
+            self.reset(token);
+        }
+    }
+
     /// Whether the shard has ended; takes the next step towards it.
     pub(super) fn drained(&mut self) -> bool {
         let now_ms = self.now.monotonic_ms;
@@ -63,11 +73,7 @@ impl Shard {
             Draining::No => false,
             Draining::Cutting { ends_ms } => self.connections.is_empty() || now_ms >= ends_ms,
             Draining::Answering { ends_ms, .. } if now_ms >= ends_ms => {
-                self.assignment.counters.drain_cut_off.add(self.connections.len() as u64);
-                self.draining = Draining::Cutting { ends_ms: now_ms + CUT_MS };
-                for token in self.tokens() {
-                    self.reset(token);
-                }
+                self.cut();
                 self.connections.is_empty()
             }
             Draining::Answering { swept, ends_ms } => {

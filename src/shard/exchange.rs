@@ -1,5 +1,6 @@
 //! One request and its response.
 
+use std::fmt;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
@@ -14,6 +15,13 @@ pub(super) struct ExchangeName {
     pub(super) connection: Token,
     /// Which of the connection's exchanges; HTTP/1 has one at a time and counts them.
     pub(super) stream: u32,
+}
+
+impl fmt::Display for ExchangeName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Token { slot, generation } = self.connection;
+        write!(formatter, "{slot}.{generation}/{}", self.stream)
+    }
 }
 
 /// A response whose body is being pulled. Answers that are whole from the start are handed to the

@@ -16,6 +16,8 @@ pub enum Letter {
     Connection(OwnedFd),
     /// Finish what is under way, take what is queued, and end.
     Drain,
+    /// Be done at once: whatever is still under way is cut off.
+    Cut,
 }
 
 /// A shard's inbox, shared by all who write to it.
@@ -72,12 +74,12 @@ impl Inbox {
 /// The inboxes of all shards, in their order.
 pub type Inboxes = Arc<[Arc<Inbox>]>;
 
-/// A shard hands fresh connections off once it has this many more than the least loaded...
+/// A shard hands fresh connections off once it has this many more than the least loaded,
+/// besides half of that one's number.
 const HAND_OFF_SURPLUS: usize = 16;
 
-/// The shard that should take a fresh connection instead of shard `own`, if that has too many:
-/// half as many again as the least loaded, and [`HAND_OFF_SURPLUS`] more. Smaller differences are
-/// left alone, since a hand-off costs a wake-up of another CPU.
+/// The shard that should take a fresh connection instead of shard `own`, if that has too many.
+/// Smaller differences are left alone, since a hand-off costs a wake-up of another CPU.
 pub(super) fn relief(inboxes: &[Arc<Inbox>], own: usize, connections: usize) -> Option<usize> {
     let least = (0..inboxes.len()).min_by_key(|&shard| inboxes[shard].load())?;
     let load = inboxes[least].load();

@@ -238,6 +238,7 @@ impl Shard {
                     self.adopt(socket);
                 }
                 Letter::Drain => self.drain(),
+                Letter::Cut => self.cut(),
             }
         }
     }
@@ -286,6 +287,6 @@ impl Shard {
         counters.cache_entries.set(files.entries as u64);
         counters.cache_bytes.set(files.bytes as u64);
         counters.cache_descriptors.set(files.descriptors as u64);
-        counters.syscalls.set(sys::calls());
+        counters.system_calls.set(sys::calls());
     }
 }

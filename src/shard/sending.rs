@@ -70,6 +70,7 @@ impl Shard {
             }
             Quantum::Truncated => {
                 counters.truncated_files.add(1);
+                tracing::warn!(exchange = %exchange.name, "file became shorter while it was sent");
                 self.reset(token);
             }
             Quantum::Gone => {
@@ -138,11 +139,14 @@ impl Shard {
         let (lease, bytes) = match result {
             Ok((lease, bytes @ 1..)) => (lease, bytes),
             result => {
-                let counters = &self.assignment.counters;
-                match result {
-                    Ok(_) => counters.truncated_files.add(1),
-                    Err(_) => counters.read_errors.add(1),
-                };
+                let (counters, name) = (&self.assignment.counters, exchange.name);
+                if let Err(error) = result {
+                    counters.read_errors.add(1);
+                    tracing::warn!(exchange = %name, %error, "file cannot be read");
+                } else {
+                    counters.truncated_files.add(1);
+                    tracing::warn!(exchange = %name, "file became shorter while it was sent");
+                }
                 self.lease_is_back();
                 return self.reset(token);
             }

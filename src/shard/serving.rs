@@ -126,7 +126,7 @@ impl Shard {
             };
             requests += 1;
             connection.exchanges = connection.exchanges.wrapping_add(1);
-            counters.answered(reply.status.code());
+            counters.count_response(reply.status.code());
             match reply.body {
                 None => {
                     self.answers.push(reply.head);
