@@ -1,1 +1,5 @@
 //! Listeners, shards, signals, drain.
+
+mod listeners;
+
+pub use listeners::{BindError, Registry, Steering};
