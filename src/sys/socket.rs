@@ -8,7 +8,7 @@
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -110,6 +110,37 @@ impl ListenError {
             errno => Self::Failed { address, call, source: errno.into() },
         }
     }
+}
+
+/// Why an inherited descriptor cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// There is no such descriptor.
+    #[error(
+        "descriptor {fd} is not open; pass a listening socket under that number (systemd: \
+         `Sockets=`, the first is 3)"
+    )]
+    NotOpen {
+        /// Its number.
+        fd: RawFd,
+    },
+    /// It is something else.
+    #[error(
+        "descriptor {fd} is not a listening TCP socket; `ls -l /proc/self/fd` in its place shows \
+         what is passed"
+    )]
+    NotListening {
+        /// Its number.
+        fd: RawFd,
+    },
+    /// Anything else.
+    #[error("cannot take over descriptor {fd}: {source}")]
+    Failed {
+        /// Its number.
+        fd: RawFd,
+        /// What the kernel said.
+        source: io::Error,
+    },
 }
 
 /// Why bytes did not go out. One vocabulary for send(2) and sendfile(2).
@@ -235,22 +266,51 @@ pub fn peer_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
     inet(&address)
 }
 
-/// Whether a descriptor is a TCP socket that listens.
-pub fn is_tcp_listener(fd: impl AsFd) -> bool {
+/// Takes over a listening TCP socket that this process was started with, by its number: the answer
+/// refers to the same socket by a descriptor of its own, close-on-exec and non-blocking, and gives its
+/// connections TCP_NODELAY. The number itself stays open, but is not passed on to programs that we start.
+///
+/// O_NONBLOCK belongs to the socket, not to the descriptor: whoever else holds the socket sees it too.
+pub fn adopt_listener(fd: RawFd) -> Result<OwnedFd, AdoptError> {
+    let failed = |source| AdoptError::Failed { fd, source };
     count_call();
+    // SAFETY: F_DUPFD_CLOEXEC takes numbers and touches no memory of ours. Should `fd` not be open, or
+    // be anything else than was meant, the call fails or the checks below do; nothing is closed.
+    let copy = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    let copy = match Errno::result(copy) {
+        // SAFETY: the kernel has just made this descriptor, so that nobody else owns it.
+        Ok(copy) => unsafe { OwnedFd::from_raw_fd(copy) },
+        Err(Errno::EBADF) => return Err(AdoptError::NotOpen { fd }),
+        Err(errno) => return Err(failed(errno.into())),
+    };
+    if !is_tcp_listener(&copy) {
+        return Err(AdoptError::NotListening { fd });
+    }
+    set_nonblocking(&copy).map_err(failed)?;
+    set_nodelay(&copy).map_err(failed)?;
     count_call();
-    socket::getsockopt(&fd, sockopt::AcceptConn).unwrap_or(false)
-        && socket::getsockopt(&fd, sockopt::SockType) == Ok(SockType::Stream)
+    // SAFETY: as above; FD_CLOEXEC is a flag of the descriptor, which the duplicate shows to be open.
+    let flagged = unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
+    Errno::result(flagged).map_err(|errno| failed(errno.into()))?;
+    Ok(copy)
+}
+
+fn is_tcp_listener(fd: &OwnedFd) -> bool {
+    let is = |answer: Result<bool, Errno>| {
+        count_call();
+        answer == Ok(true)
+    };
+    is(socket::getsockopt(fd, sockopt::AcceptConn))
+        && is(socket::getsockopt(fd, sockopt::SockType).map(|kind| kind == SockType::Stream))
         && local_addr(fd).is_ok()
 }
 
-/// Sets O_NONBLOCK, for a socket that was made by someone else. Two calls.
-pub fn set_nonblocking(fd: impl AsFd) -> io::Result<()> {
+fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};
     count_call();
-    let flags = OFlag::from_bits_retain(fcntl(&fd, FcntlArg::F_GETFL)?);
+    let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL)?);
     count_call();
-    fcntl(&fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    fcntl(fd, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
     Ok(())
 }
 
@@ -421,15 +481,28 @@ mod tests {
     }
 
     #[test]
-    fn is_tcp_listener_tells_listeners_from_the_rest() {
-        let listener = listen(any_port(), &OPTIONS).expect("listen");
-        assert!(is_tcp_listener(&listener));
-        assert!(!is_tcp_listener(tcp_stream_socket(any_port()).expect("socket")));
-        assert!(!is_tcp_listener(std::fs::File::open("/dev/null").expect("open")));
-        let unix = std::env::temp_dir().join(format!("onering-{}.sock", std::process::id()));
-        let unix_listener = std::os::unix::net::UnixListener::bind(&unix).expect("bind");
-        assert!(!is_tcp_listener(&unix_listener));
-        std::fs::remove_file(unix).expect("remove");
+    fn a_listener_is_adopted_with_what_connections_inherit() {
+        let theirs = TcpListener::bind(any_port()).expect("bind");
+        let ours = adopt_listener(theirs.as_raw_fd()).expect("a listener");
+        assert!(accept_nonblocking(&ours).expect("non-blocking").is_none());
+        let _client = TcpStream::connect(theirs.local_addr().expect("address")).expect("connect");
+        drop(theirs);
+        assert_eq!(socket::getsockopt(&accept(&ours), sockopt::TcpNoDelay), Ok(true));
+    }
+
+    #[test]
+    fn what_is_not_a_listener_is_not_adopted() {
+        let idle = tcp_stream_socket(any_port()).expect("socket");
+        let file = std::fs::File::open("/dev/null").expect("open");
+        let directory = tempfile::tempdir().expect("tempdir");
+        let unix = std::os::unix::net::UnixListener::bind(directory.path().join("socket"));
+        let unix = unix.expect("bind");
+        for fd in [idle.as_raw_fd(), file.as_raw_fd(), unix.as_raw_fd()] {
+            assert!(matches!(adopt_listener(fd), Err(AdoptError::NotListening { .. })), "{fd}");
+        }
+        for fd in [-1, i32::MAX] {
+            assert!(matches!(adopt_listener(fd), Err(AdoptError::NotOpen { .. })), "{fd}");
+        }
     }
 
     #[test]

@@ -1,0 +1,332 @@
+//! The listeners: bound once, before any shard exists, and kept until the process ends.
+//!
+//! A SO_REUSEPORT group is ordered by the time at which its sockets were bound, and steering counts on
+//! that order: listener `i` is shard `i`'s. Closing one would move the last one into its place and
+//! reset the connections that wait in it. Hence this registry owns every listener, shards borrow
+//! theirs, and nothing here closes one early. It accepts nothing itself.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::config::{Config, Listener, Steer};
+use crate::sys::socket::{self, AdoptError, ListenError, ListenOptions};
+use crate::sys::steering::{self, Queues};
+
+/// How connections of one listener find their shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// The shard of the CPU that ran the SYN.
+    Cpu,
+    /// The kernel's hash over addresses and ports, and why.
+    Hash {
+        /// A clause to be shown.
+        why: String,
+    },
+    /// All shards wait on one socket; whichever comes first takes the connection.
+    Shared,
+}
+
+/// Why a listener cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// An address cannot be bound.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// An inherited descriptor will not do.
+    #[error(transparent)]
+    Adopt(#[from] AdoptError),
+    /// The kernel does not take the steering program.
+    #[error("cannot steer the connections of {address}: {source}; `steer = \"hash\"` does without")]
+    Steer {
+        /// The listener's address.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A socket does not say where it is bound.
+    #[error("cannot tell the address of a listener: {0}")]
+    Address(io::Error),
+}
+
+/// Every listener of the server.
+#[derive(Debug)]
+pub struct Registry {
+    groups: Vec<Group>,
+    urls: Vec<String>,
+}
+
+/// One configured listener.
+#[derive(Debug)]
+struct Group {
+    address: SocketAddr,
+    /// One for each shard, in their order; or one for all.
+    sockets: Vec<Arc<OwnedFd>>,
+    steering: Steering,
+}
+
+impl Registry {
+    /// Binds everything that is configured. Looks at the host's NICs where `steer` is `Auto`.
+    pub fn bind(config: &Config) -> Result<Self, BindError> {
+        let queues = match config.steer {
+            Steer::Auto => steering::queues(Path::new("/")),
+            Steer::Cpu | Steer::Hash => Vec::new(),
+        };
+        Self::bind_with(config, &queues)
+    }
+
+    fn bind_with(config: &Config, queues: &[Queues]) -> Result<Self, BindError> {
+        let group = |listener: &Listener| match *listener {
+            Listener::Address(address) => Group::bind(address, config, queues),
+            Listener::Descriptor(fd) => {
+                let socket = socket::adopt_listener(fd)?;
+                let address = socket::local_addr(&socket).map_err(BindError::Address)?;
+                let sockets = vec![Arc::new(socket)];
+                Ok(Group { address, sockets, steering: Steering::Shared })
+            }
+        };
+        let groups: Vec<Group> = config.listeners.iter().map(group).collect::<Result<_, _>>()?;
+        let urls = groups.iter().map(|group| url(group.address)).collect();
+        Ok(Self { groups, urls })
+    }
+
+    /// What shard `shard` accepts from: one socket for each configured listener, in their order.
+    pub fn lend(&self, shard: usize) -> Vec<Arc<OwnedFd>> {
+        self.groups.iter().map(|group| group.of_shard(shard)).collect()
+    }
+
+    /// Where each listener is bound, its port resolved, and how its connections find their shard.
+    pub fn bound(&self) -> impl Iterator<Item = (SocketAddr, &Steering)> {
+        self.groups.iter().map(|group| (group.address, &group.steering))
+    }
+
+    /// Whether every connection comes to the shard of the CPU that ran its SYN.
+    pub fn steered(&self) -> bool {
+        self.bound().all(|(_, steering)| *steering == Steering::Cpu)
+    }
+
+    /// What to type into a browser, for each listener.
+    pub fn urls(&self) -> &[String] {
+        &self.urls
+    }
+}
+
+fn url(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V4(v4) if v4.port() == 80 => format!("http://{}/", v4.ip()),
+        SocketAddr::V6(v6) if v6.port() == 80 => format!("http://[{}]/", v6.ip()),
+        other => format!("http://{other}/"),
+    }
+}
+
+impl Group {
+    fn bind(address: SocketAddr, config: &Config, queues: &[Queues]) -> Result<Self, BindError> {
+        let shards = config.cpus.len();
+        let options = ListenOptions {
+            reuse_port: shards > 1,
+            defer_accept_s: u32::try_from(config.timeouts.defer_accept.as_secs())
+                .unwrap_or(u32::MAX),
+            backlog: config.limits.backlog,
+        };
+        // Someone else's group would take us in without a word.
+        socket::ensure_free(address)?;
+        let first = socket::listen(address, &options)?;
+        // Port 0 has become one of the kernel's choosing, which the others share.
+        let address = socket::local_addr(&first).map_err(BindError::Address)?;
+        let mut sockets = vec![Arc::new(first)];
+        for _ in 1..shards {
+            sockets.push(Arc::new(socket::listen(address, &options)?));
+        }
+        let steering = steering_of(address, config, queues);
+        if steering == Steering::Cpu {
+            steering::attach(&sockets[0], &config.cpus)
+                .map_err(|source| BindError::Steer { address, source })?;
+        }
+        Ok(Self { address, sockets, steering })
+    }
+
+    fn of_shard(&self, shard: usize) -> Arc<OwnedFd> {
+        let index = if self.sockets.len() == 1 { 0 } else { shard };
+        Arc::clone(&self.sockets[index])
+    }
+}
+
+fn steering_of(address: SocketAddr, config: &Config, queues: &[Queues]) -> Steering {
+    let hash = |why: &str| Steering::Hash { why: why.into() };
+    if config.cpus.len() == 1 {
+        return hash("one shard takes all");
+    }
+    match config.steer {
+        Steer::Cpu => Steering::Cpu,
+        Steer::Hash => hash("configured"),
+        Steer::Auto if address.ip().to_canonical().is_loopback() => {
+            hash("on loopback the CPU is the client's")
+        }
+        Steer::Auto => match steering::covers(queues, &config.cpus) {
+            Ok(()) => Steering::Cpu,
+            Err(why) => Steering::Hash { why },
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+    use crate::config::{Facts, Overrides, resolve};
+    use crate::sys::{affinity, environment};
+
+    /// Two shards, whatever the host has: nothing here runs on them.
+    fn config(listeners: &[Listener], steer: Steer) -> Config {
+        let facts = Facts { allowed_cpus: vec![0, 1], nofile: 4096 };
+        let mut config = resolve(None, &Overrides::default(), &facts).expect("defaults hold");
+        config.listeners = listeners.to_vec();
+        config.steer = steer;
+        // The connections of these tests say nothing.
+        config.timeouts.defer_accept = std::time::Duration::ZERO;
+        config
+    }
+
+    fn loopback(port: u16) -> Listener {
+        Listener::Address(SocketAddr::from(([127, 0, 0, 1], port)))
+    }
+
+    fn address(registry: &Registry) -> SocketAddr {
+        registry.bound().next().expect("one listener").0
+    }
+
+    fn connect(address: SocketAddr, count: usize) -> Vec<TcpStream> {
+        (0..count).map(|_| TcpStream::connect(address).expect("connect")).collect()
+    }
+
+    /// Connections that wait for each of two shards.
+    fn waiting(registry: &Registry) -> [usize; 2] {
+        [0, 1].map(|shard| {
+            let sockets = registry.lend(shard);
+            std::iter::from_fn(|| socket::accept_nonblocking(&sockets[0]).expect("accept")).count()
+        })
+    }
+
+    #[test]
+    fn by_hash_every_shard_gets_some() {
+        let registry = Registry::bind(&config(&[loopback(0)], Steer::Hash)).expect("bind");
+        assert!(!registry.steered());
+        let clients = connect(address(&registry), 64);
+        let [first, second] = waiting(&registry);
+        assert_eq!(first + second, clients.len());
+        // All on one side would be a chance of two in 2^64.
+        assert!(first > 0 && second > 0, "{first} and {second}");
+    }
+
+    #[test]
+    fn by_cpu_the_clients_cpu_decides_on_loopback() {
+        let allowed = affinity::allowed_cpus();
+        for cpu in [0, 1].into_iter().filter(|cpu| allowed.contains(cpu)) {
+            let registry = Registry::bind(&config(&[loopback(0)], Steer::Cpu)).expect("bind");
+            assert!(registry.steered());
+            let address = address(&registry);
+            let clients = std::thread::spawn(move || {
+                affinity::pin(cpu).expect("an allowed CPU");
+                connect(address, 64)
+            });
+            let _clients = clients.join().expect("no panic");
+            let mut expected = [0, 0];
+            expected[cpu] = 64;
+            assert_eq!(waiting(&registry), expected);
+        }
+    }
+
+    #[test]
+    fn auto_steers_by_cpu_where_nics_interrupt_every_serving_cpu() {
+        let on_all = [Queues { device: "eth0".into(), cpus: vec![0, 1], rps: false }];
+        let on_one = [Queues { device: "eth0".into(), cpus: vec![0], rps: false }];
+        let any = SocketAddr::from(([0, 0, 0, 0], 80));
+        let here = SocketAddr::from(([127, 0, 0, 1], 80));
+        let mut config = config(&[], Steer::Auto);
+        assert_eq!(steering_of(any, &config, &on_all), Steering::Cpu);
+        let hash = |why: &str| Steering::Hash { why: why.into() };
+        let missing = "no receive queue of eth0 interrupts CPU 1";
+        assert_eq!(steering_of(any, &config, &on_one), hash(missing));
+        let client = "on loopback the CPU is the client's";
+        assert_eq!(steering_of(here, &config, &on_all), hash(client));
+        config.cpus = vec![0];
+        assert_eq!(steering_of(any, &config, &on_all), hash("one shard takes all"));
+    }
+
+    #[test]
+    fn port_zero_is_one_port_for_all_shards_and_one_per_listener() {
+        let registry = Registry::bind(&config(&[loopback(0); 2], Steer::Auto)).expect("bind");
+        let mut addresses = registry.bound().map(|(address, _)| address);
+        let bound = [(); 2].map(|()| addresses.next().expect("two listeners"));
+        assert_ne!(bound[0], bound[1]);
+        for shard in [0, 1] {
+            let sockets = registry.lend(shard);
+            for (socket, address) in sockets.iter().zip(&bound) {
+                assert_eq!(socket::local_addr(socket).expect("address"), *address);
+            }
+        }
+        assert_eq!(registry.urls(), bound.map(|address| format!("http://{address}/")));
+    }
+
+    #[test]
+    fn urls_are_what_a_browser_shows() {
+        for (address, expected) in [
+            ("127.0.0.1:8080", "http://127.0.0.1:8080/"),
+            ("127.0.0.1:80", "http://127.0.0.1/"),
+            ("[::1]:8080", "http://[::1]:8080/"),
+            ("[::1]:80", "http://[::1]/"),
+        ] {
+            assert_eq!(url(address.parse().expect("an address")), expected);
+        }
+    }
+
+    #[test]
+    fn a_descriptor_is_shared_by_all_shards() {
+        let inherited = TcpListener::bind("127.0.0.1:0").expect("bind");
+        let listener = Listener::Descriptor(inherited.as_raw_fd());
+        let registry = Registry::bind(&config(&[listener], Steer::Auto)).expect("adopt");
+        let bound = registry.bound().next().expect("one listener");
+        assert_eq!(bound, (inherited.local_addr().expect("address"), &Steering::Shared));
+        let [first, second] = [0, 1].map(|shard| registry.lend(shard).remove(0));
+        assert!(Arc::ptr_eq(&first, &second));
+        let _clients = connect(address(&registry), 3);
+        assert_eq!(waiting(&registry), [3, 0]);
+    }
+
+    #[test]
+    fn a_second_server_does_not_join_the_first_unnoticed() {
+        let first = Registry::bind(&config(&[loopback(0)], Steer::Hash)).expect("bind");
+        let taken = loopback(address(&first).port());
+        let error = Registry::bind(&config(&[taken], Steer::Hash)).expect_err("taken");
+        assert!(error.to_string().contains("the port is in use"), "{error}");
+    }
+
+    #[test]
+    fn a_port_is_free_again_when_the_registry_is_gone() {
+        let first = Registry::bind(&config(&[loopback(0)], Steer::Hash)).expect("bind");
+        let again = loopback(address(&first).port());
+        let clients = connect(address(&first), 4);
+        drop(first);
+        drop(clients);
+        Registry::bind(&config(&[again], Steer::Hash))
+            .expect("what lingers does not hold the port");
+    }
+
+    #[test]
+    fn errors_name_the_fix() {
+        let fails = |listener| {
+            Registry::bind(&config(&[listener], Steer::Hash)).expect_err("fails").to_string()
+        };
+        let elsewhere = SocketAddr::from(([192, 0, 2, 1], 80));
+        assert!(fails(Listener::Address(elsewhere)).contains("`ip address`"));
+        assert!(fails(Listener::Descriptor(-1)).contains("not open"));
+        let host = environment::Environment::read(Path::new("/"));
+        if host.cap_net_bind_service == Some(false) {
+            assert!(fails(loopback(1)).contains("cap_net_bind_service"));
+        }
+    }
+}
