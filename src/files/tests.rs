@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -400,11 +400,9 @@ impl Ring {
         let descriptor = Fd(entry.descriptor());
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         let submission = match entry {
-            Held::Accept { .. } => {
-                opcode::AcceptMulti::new(descriptor)
-                    .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
-                    .build()
-            }
+            Held::Accept { .. } => opcode::AcceptMulti::new(descriptor)
+                .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
+                .build(),
             Held::Recv { armed, .. } => {
                 *armed = true;
                 opcode::RecvMulti::new(descriptor, GROUP).build()

@@ -21,9 +21,9 @@ use crate::metrics::Metrics;
 use crate::ring::{Ring, Setup, SetupError, Wait};
 use crate::shard::{Assignment, Inbox, Inboxes, Letter, Shard, StartError};
 use crate::sys::affinity;
-use crate::sys::signal::Signals;
+use crate::sys::signal::{self, Signals};
 
-pub use listeners::{BindError, Registry};
+pub use listeners::{BindError, Registry, Steering};
 
 /// Why the server did not start, or ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
@@ -67,12 +67,13 @@ fn missing(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Environment { what, source }
 }
 
-/// Serves until SIGTERM or SIGINT, then drains. `ready` is called with the URLs once every shard
-/// accepts connections.
-pub fn run(config: Config, ready: impl FnOnce(&[String])) -> Result<(), Error> {
+/// Serves until SIGTERM or SIGINT, then drains. `ready` is called once every shard can take
+/// connections.
+pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     let config = Arc::new(config);
+    signal::ignore_sigpipe().map_err(missing("SIGPIPE cannot be ignored"))?;
     // Before any thread is made, so that all of them have the signals blocked.
-    let signals = Signals::block().map_err(missing("no signal descriptor"))?;
+    let signals = signal::block_termination().map_err(missing("no signal descriptor"))?;
     // Ours, to wake the shards with; and the first to tell why there is no io_uring.
     let mut ring = Ring::new(&Setup { entries: 64, recv_buffers: 1, ..Setup::default() })?;
     let registry = Registry::bind(&config)?;
@@ -93,7 +94,7 @@ pub fn run(config: Config, ready: impl FnOnce(&[String])) -> Result<(), Error> {
     }
     drop(ends);
     let inboxes = introduce(&shards)?;
-    ready(registry.urls());
+    ready(&registry);
 
     let mut tell = |letter: fn() -> Letter| {
         for inbox in inboxes.iter() {
@@ -219,8 +220,8 @@ impl Drop for EndNotice {
 fn write_stats(config: &Config, metrics: &Metrics) -> Result<(), Error> {
     let Some(path) = &config.stats else { return Ok(()) };
     let failed = |source| Error::Stats { path: path.clone(), source };
-    let mut text = serde_json::to_string_pretty(&metrics.snapshot())
-        .map_err(|error| failed(error.into()))?;
+    let mut text =
+        serde_json::to_string_pretty(&metrics.snapshot()).map_err(|error| failed(error.into()))?;
     text.push('\n');
     let mut file = std::fs::File::create(path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)

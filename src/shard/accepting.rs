@@ -8,10 +8,10 @@ use crate::http;
 use crate::ring::{AcceptError, OperationId, Token};
 use crate::sys::socket;
 
-use super::connection::{Connection, Phase, Receiving, Stall, Writing};
-use super::inbox::{Letter, relief};
 use super::Shard;
+use super::connection::{Connection, Phase, Receiving, Stall, Writing};
 use super::draining::Draining;
+use super::inbox::{Letter, relief};
 
 /// How long accepting pauses when there is no descriptor or memory for a newcomer, unless a
 /// connection closes before.

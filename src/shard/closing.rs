@@ -144,8 +144,7 @@ impl Shard {
             return self.shut(token);
         }
         if connection.receiving == Receiving::Stopped {
-            connection.receiving =
-                Receiving::Armed(self.ring.recv(&connection.socket, token));
+            connection.receiving = Receiving::Armed(self.ring.recv(&connection.socket, token));
         }
         connection.phase = Phase::Lingering { discarded: connection.input.len() };
         connection.input = Vec::new();

@@ -53,14 +53,9 @@ pub(super) enum Writing {
     /// Nothing is on its way.
     Idle,
     /// The ring sends whole answers; then follows one whose body must be pulled, if any.
-    Answers {
-        then: Option<Exchange>,
-    },
+    Answers { then: Option<Exchange> },
     /// A body is being pulled.
-    Body {
-        exchange: Exchange,
-        step: Step,
-    },
+    Body { exchange: Exchange, step: Step },
 }
 
 /// What the body's next step waits for.

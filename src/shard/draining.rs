@@ -20,9 +20,14 @@ const CUT_MS: u64 = 1000;
 pub(super) enum Draining {
     No,
     /// The last answers are being sent; whoever has not got his by then is cut off.
-    Answering { swept: bool, ends_ms: u64 },
+    Answering {
+        swept: bool,
+        ends_ms: u64,
+    },
     /// The time is over: connections have been reset.
-    Cutting { ends_ms: u64 },
+    Cutting {
+        ends_ms: u64,
+    },
 }
 
 impl Draining {

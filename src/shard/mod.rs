@@ -210,10 +210,9 @@ impl Shard {
             Event::Sent(result) => self.sent(token, result),
             Event::Polled(_) => self.writable(token),
             Event::Read(result) => self.cold_read(token, result),
-            Event::Accepted(_)
-            | Event::AcceptFailed(_)
-            | Event::Woken
-            | Event::Connected(_) => unreachable!("handled above, or never asked for"),
+            Event::Accepted(_) | Event::AcceptFailed(_) | Event::Woken | Event::Connected(_) => {
+                unreachable!("handled above, or never asked for")
+            }
         }
     }
 

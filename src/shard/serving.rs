@@ -90,8 +90,7 @@ impl Shard {
         if connection.receiving == Receiving::Stopped
             && connection.input.len() <= pipeline_bytes / 2
         {
-            connection.receiving =
-                Receiving::Armed(self.ring.recv(&connection.socket, token));
+            connection.receiving = Receiving::Armed(self.ring.recv(&connection.socket, token));
         }
         self.settle(token);
     }
