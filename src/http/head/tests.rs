@@ -450,6 +450,13 @@ fn the_fields_have_their_limit() {
 }
 
 #[test]
+fn a_fault_right_beyond_the_limit_is_worth_parsing() {
+    let input = "a".repeat(TIGHT.request_line_bytes) + ":";
+    assert_eq!(parse(input.as_bytes(), &TIGHT), Err(Refusal::RequestLineTooLong));
+    assert!(worth_parsing(input.as_bytes(), input.len() - 1, &TIGHT));
+}
+
+#[test]
 fn limits_may_be_anything() {
     let head = b"GET / HTTP/1.0\r\n\r\n";
     let all = |limit| HeadLimits { request_line_bytes: limit, head_bytes: limit, fields: limit };
