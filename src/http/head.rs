@@ -169,8 +169,9 @@ pub fn parse<'a>(input: &'a [u8], limits: &HeadLimits) -> Result<Option<RequestH
 /// Whether [`parse`] may say more about `input` than that it is incomplete, which is what it said
 /// about its first `seen` bytes.
 ///
-/// Only a line's end or a limit can decide a head that was incomplete. So a head that comes byte
-/// by byte is parsed once a line, and the work on it stays within `fields` times `head_bytes`.
+/// Only a line's end can complete a head, and only a line's end or a limit must be answered at
+/// once; a fault within a line may wait for either. So a head that comes byte by byte is parsed
+/// once a line, and a dozen times more around [`HeadLimits::request_line_bytes`].
 pub fn worth_parsing(input: &[u8], seen: usize, limits: &HeadLimits) -> bool {
     let fresh = input.get(seen..).unwrap_or(input);
     // Around the end of the longest request line every byte counts: its CRLF may be under way, and
