@@ -15,13 +15,13 @@
 //! | `Idle` | nothing |
 //! | `Answer` | one response |
 //!
-//! | event | in `Idle` | in `Answer` |
+//! | event | while `Idle` | while `Answer` |
 //! |---|---|---|
-//! | `take` → request | `Head`, or `Ended` if bytes follow it; `Done` if it asks for that, has a body, is the last of an ended input, or while draining. `Answer` | – |
-//! | `take` → incomplete | `Head`: the bytes are noted as seen. `Ended` → `Done` | – |
-//! | `take` → refused | → `Done`, `Answer` | – |
+//! | `take` → request | → `Answer`; → `Done` if it asks to close, has a body, is the last of an ended input, or while draining | – |
+//! | `take` → incomplete | `Head` notes the bytes as seen; `Ended` → `Done` | – |
+//! | `take` → refused | → `Answer`, → `Done` | – |
 //! | `take` → busy | only in `Done` | always, nothing changes |
-//! | `refuse` | → `Done`, `Answer` | → `Done` |
+//! | `refuse` | → `Answer`, → `Done`; nothing changes in `Done` | → `Done` |
 //! | `answered` | nothing changes | → `Idle` |
 //! | `peer_ended` | `Head` → `Ended` | `Head` → `Ended` |
 //! | `drain` | the next request is the last | → `Done` |
@@ -161,12 +161,13 @@ impl Connection {
     }
 
     /// The caller refuses what is being received, with 408 for instance: that answer is under way
-    /// and is the last. If another is under way already, it is the last.
+    /// and is the last. If another is under way already, it is the last; if all is over, it stays so.
     pub fn refuse(&mut self) {
-        self.reading = Reading::Done;
-        if self.writing == Writing::Idle {
+        if let (Reading::Head { .. } | Reading::Ended, Writing::Idle) = (self.reading, self.writing)
+        {
             self.writing = Writing::Answer { asked: Persistence::Close };
         }
+        self.reading = Reading::Done;
     }
 
     /// The response under way has been handed over to the transport, wholly; it need not be

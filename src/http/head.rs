@@ -169,17 +169,19 @@ pub fn parse<'a>(input: &'a [u8], limits: &HeadLimits) -> Result<Option<RequestH
 /// Whether [`parse`] may say more about `input` than that it is incomplete, which is what it said
 /// about its first `seen` bytes.
 ///
-/// Only a line's end or a limit can decide a head that was incomplete. So a head that comes byte
-/// by byte is parsed once a line, and the work on it stays within `fields` times `head_bytes`.
+/// Only a line's end can complete a head, and only a line's end or a limit must be answered at
+/// once; a fault within a line may wait for either. So a head that comes byte by byte is parsed
+/// once a line, and a dozen times more around [`HeadLimits::request_line_bytes`].
 pub fn worth_parsing(input: &[u8], seen: usize, limits: &HeadLimits) -> bool {
     let fresh = input.get(seen..).unwrap_or(input);
-    // Skipped empty lines move the end of the longest request line by their bytes.
-    let line_bytes = limits.request_line_bytes.saturating_add(CRLF_BYTES);
-    let line_bytes_moved = line_bytes.saturating_add(CRLF_BYTES * LEADING_LINES_MAX);
+    // Around the end of the longest request line every byte counts: its CRLF may be under way, and
+    // skipped empty lines move it.
+    let skipped_bytes_max = CRLF_BYTES * LEADING_LINES_MAX;
+    let line_end_max = limits.request_line_bytes.saturating_add(CRLF_BYTES + skipped_bytes_max);
     seen == 0
         || memchr::memchr(b'\n', fresh).is_some()
         || input.len() >= limits.head_bytes
-        || (seen <= line_bytes_moved && input.len() >= line_bytes)
+        || (seen <= line_end_max && input.len() > limits.request_line_bytes)
 }
 
 /// Bytes of the empty lines in front of a request line; `None` while it has not begun.

@@ -172,7 +172,9 @@ mod tests {
     proptest! {
         #[test]
         fn decimals_are_those_of_the_standard_library(value: u64) {
-            prop_assert_eq!(decimal(value, &mut [0; DIGITS_MAX]), value.to_string().as_bytes());
+            let mut digits = [0; DIGITS_MAX];
+            let expected = value.to_string();
+            prop_assert_eq!(decimal(value, &mut digits), expected.as_bytes());
         }
     }
 }

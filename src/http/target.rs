@@ -85,7 +85,7 @@ impl TargetError {
     }
 }
 
-/// Splits a target into its path and its query, `?` with neither.
+/// Splits a target at its first `?` into the path and the query, and leaves the mark out.
 pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b'?', target) {
         Some(mark) => (&target[..mark], Some(&target[mark + 1..])),
@@ -133,8 +133,10 @@ pub fn decode(target: &[u8], out: &mut Vec<u8>) -> Result<(), TargetError> {
 /// lead to another host.
 pub fn write_directory_location(path: &[u8], query: Option<&[u8]>, out: &mut Vec<u8>) {
     out.push(b'/');
-    percent_encode(path, PATH).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
-    out.push(b'/');
+    if !path.is_empty() {
+        percent_encode(path, PATH).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+        out.push(b'/');
+    }
     if let Some(query) = query {
         out.push(b'?');
         percent_encode(query, QUERY).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
@@ -170,4 +172,192 @@ fn decode_segment(segment: &[u8], out: &mut Vec<u8>) -> Result<(), TargetError> 
 
 fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use percent_encoding::percent_decode;
+    use proptest::prelude::*;
+
+    use super::{TargetError, decode, split_query, write_directory_location};
+    use crate::http::Status;
+
+    fn decoded(target: &[u8]) -> Result<Vec<u8>, TargetError> {
+        let mut out = b"what was there".to_vec();
+        decode(target, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn targets_and_their_paths() {
+        for (target, path) in [
+            // The root, however it is written.
+            ("/", ""),
+            ("", ""),
+            ("?x", ""),
+            ("/?/../../etc/passwd", ""),
+            ("//", ""),
+            ("/.", ""),
+            ("/dir/..", ""),
+            // Files and directories.
+            ("/index.html", "index.html"),
+            ("/dir/", "dir/"),
+            ("/dir/index.html", "dir/index.html"),
+            ("/index.html/", "index.html/"),
+            // RFC 3986 §2.1: percent-encoding, decoded once.
+            ("/index%2Ehtml", "index.html"),
+            ("/index%2ehtml", "index.html"),
+            ("/sp%20ace.txt", "sp ace.txt"),
+            ("/pct%2541.txt", "pct%41.txt"),
+            ("/sp+ace.txt", "sp+ace.txt"),
+            ("/index.html%20", "index.html "),
+            ("/%C3%A9", "\u{e9}"),
+            ("/\u{e9}", "\u{e9}"),
+            ("/a%3Fb", "a?b"),
+            ("/a%23b", "a#b"),
+            ("/dir%0d%0aX:%201", "dir\r\nX: 1"),
+            // RFC 3986 §3.4: the query.
+            ("/index.html?", "index.html"),
+            ("/index.html?!$&'()*+,;=:@/?%zz", "index.html"),
+            // RFC 3986 §5.2.4: dot segments.
+            ("/dir/../index.html", "index.html"),
+            ("/dir/%2e%2E/index.html", "index.html"),
+            ("/dir/.%2e/a", "a"),
+            ("/index.html/../alpha.txt", "alpha.txt"),
+            ("/a/b/../../c", "c"),
+            ("/a/b/..", "a/"),
+            ("/dir/.", "dir/"),
+            ("/./dir/./a", "dir/a"),
+            ("/...", "..."),
+            ("/.../....//a", ".../..../a"),
+            ("/dir/..;/a", "dir/..;/a"),
+            ("/..\\..\\etc", "..\\..\\etc"),
+            ("/.hidden", ".hidden"),
+            // Empty segments are merged; they are no names that `..` could take away.
+            ("//index.html", "index.html"),
+            ("//etc/passwd", "etc/passwd"),
+            ("/a//b///", "a/b/"),
+            ("/a//../b", "b"),
+        ] {
+            assert_eq!(decoded(target.as_bytes()).as_deref(), Ok(path.as_bytes()), "{target}");
+        }
+        assert_eq!(decoded(b"/%c0%af%ff").as_deref(), Ok(&b"\xc0\xaf\xff"[..]));
+    }
+
+    #[test]
+    fn targets_without_a_path() {
+        use TargetError::{AboveRoot, EncodedSlash, Form, Fragment, Nul, Percent};
+        for (target, error) in [
+            ("*", Form),
+            ("index.html", Form),
+            ("../etc/passwd", Form),
+            ("localhost:80", Form),
+            ("/%", Percent),
+            ("/%4", Percent),
+            ("/%zz", Percent),
+            ("/%4/1", Percent),
+            ("/%4?1", Percent),
+            ("/%+1", Percent),
+            ("/%%41", Percent),
+            ("/index.html%00.txt", Nul),
+            ("/dir%00/", Nul),
+            ("/a#b", Fragment),
+            ("/a?b#c", Fragment),
+            ("/..", AboveRoot),
+            ("/../index.html", AboveRoot),
+            ("/%2e%2e/index.html", AboveRoot),
+            ("//../index.html", AboveRoot),
+            ("/./../index.html", AboveRoot),
+            ("/dir/../../index.html", AboveRoot),
+            ("/../dir/index.html", AboveRoot),
+            ("/dir%2Findex.html", EncodedSlash),
+            ("/..%2f..%2fetc/passwd", EncodedSlash),
+            ("/%2e%2e%2fetc/passwd", EncodedSlash),
+        ] {
+            assert_eq!(decoded(target.as_bytes()), Err(error), "{target}");
+        }
+    }
+
+    #[test]
+    fn errors_have_their_statuses() {
+        assert_eq!(TargetError::Percent.status(), Status::BAD_REQUEST);
+        assert_eq!(TargetError::AboveRoot.status(), Status::BAD_REQUEST);
+        assert_eq!(TargetError::EncodedSlash.status(), Status::NOT_FOUND);
+    }
+
+    #[test]
+    fn locations_of_directories() {
+        for (target, location) in [
+            ("/dir", "/dir/"),
+            ("/dir?a=%0d%0aX:%201&b", "/dir/?a=%0d%0aX:%201&b"),
+            ("//dir", "/dir/"),
+            ("/%5Cdir", "/%5Cdir/"),
+            ("/\\dir", "/%5Cdir/"),
+            ("/a%20b%0d%0a", "/a%20b%0D%0A/"),
+            ("/a%3Fb%2523", "/a%3Fb%2523/"),
+            ("/d?\u{e9}<", "/d/?%C3%A9%3C"),
+            ("/", "/"),
+        ] {
+            let (path, mut out) = (decoded(target.as_bytes()).expect(target), Vec::new());
+            write_directory_location(&path, split_query(target.as_bytes()).1, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), location);
+        }
+    }
+
+    /// Targets that are dense in what the policy is about.
+    fn targets() -> impl Strategy<Value = Vec<u8>> {
+        let pieces = prop::sample::select(vec![
+            "/", "/", "..", ".", "%2e", "%2E", "a", "b.c", "%41", "%2f", "%00", "%", "%4", "?",
+            "#", "\\", "\u{e9}", "%ff", "%5C",
+        ]);
+        prop::collection::vec(pieces, 0..16)
+            .prop_map(|pieces| format!("/{}", pieces.concat()).into_bytes())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(target in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = decoded(&target);
+        }
+
+        #[test]
+        fn no_path_leaves_the_root(target in targets()) {
+            if let Ok(path) = decoded(&target) {
+                prop_assert!(!path.contains(&b'\0'));
+                let mut segments: Vec<_> = path.split(|&byte| byte == b'/').collect();
+                // What follows a slash at the end, and the root itself.
+                if segments.last().is_some_and(|last| last.is_empty()) {
+                    segments.pop();
+                }
+                for segment in segments {
+                    prop_assert!(!matches!(segment, b"" | b"." | b".."), "{:?}", path);
+                }
+            }
+        }
+
+        #[test]
+        fn a_location_leads_back_to_its_directory(target in targets()) {
+            if let Ok(mut path) = decoded(&target) {
+                if path.ends_with(b"/") {
+                    path.pop();
+                }
+                let mut location = Vec::new();
+                write_directory_location(&path, split_query(&target).1, &mut location);
+                prop_assert!(location.iter().all(u8::is_ascii_graphic));
+                prop_assert!(!location.starts_with(b"//") && !location.starts_with(b"/\\"));
+                if !path.is_empty() {
+                    path.push(b'/');
+                }
+                prop_assert_eq!(decoded(&location), Ok(path));
+            }
+        }
+
+        /// Without dot segments, doubled slashes and what is refused, decoding is what the
+        /// percent-encoding crate does.
+        #[test]
+        fn decoding_is_that_of_percent_encoding(segments in prop::collection::vec("([a-z.]|%[3-7][0-9a-fA-F]|%[89a-fA-F][0-9a-f]){1,8}x", 1..5)) {
+            let target = format!("/{}", segments.join("/"));
+            let expected: Vec<u8> = percent_decode(&target.as_bytes()[1..]).collect();
+            prop_assert_eq!(decoded(target.as_bytes()), Ok(expected));
+        }
+    }
 }

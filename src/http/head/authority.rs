@@ -5,18 +5,17 @@ use std::net::Ipv6Addr;
 use super::bytes::REG_NAME;
 
 /// Whether `authority` is `uri-host [ ":" port ]`, without userinfo; the host may be empty.
+#[inline]
 pub(super) fn is_valid(authority: &[u8]) -> bool {
-    let host = host_of(authority);
-    let port_is_valid = match authority[host.len()..] {
-        [] => true,
-        [b':', ref port @ ..] => port.iter().all(u8::is_ascii_digit),
-        _ => false,
+    let after_host = match authority {
+        [b'[', after @ ..] => after_ip_literal(after),
+        _ => Some(after_reg_name(authority)),
     };
-    port_is_valid
-        && match host {
-            [b'[', literal @ .., b']'] => is_ip_literal(literal),
-            name => is_reg_name(name),
-        }
+    match after_host {
+        Some([]) => true,
+        Some([b':', port @ ..]) => port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
 }
 
 /// The host of a valid authority, without its port; an IPv6 address keeps its brackets.
@@ -28,20 +27,27 @@ pub fn host_of(authority: &[u8]) -> &[u8] {
     &authority[..end.unwrap_or(authority.len())]
 }
 
-fn is_reg_name(name: &[u8]) -> bool {
-    let mut rest = name;
-    while let [first, after @ ..] = rest {
-        rest = match after {
-            _ if REG_NAME.has(*first) => after,
-            [high, low, after @ ..]
-                if *first == b'%' && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+/// What follows the longest registered name at the start of `authority`.
+#[inline]
+fn after_reg_name(authority: &[u8]) -> &[u8] {
+    let mut rest = authority;
+    loop {
+        let end = rest.iter().position(|&byte| !REG_NAME.has(byte)).unwrap_or(rest.len());
+        rest = match &rest[end..] {
+            [b'%', high, low, after @ ..]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
             {
                 after
             }
-            _ => return false,
+            after => return after,
         };
     }
-    true
+}
+
+/// What follows an IP literal of which `[` has been taken; `None` if it is none.
+fn after_ip_literal(rest: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr(b']', rest)?;
+    is_ip_literal(&rest[..end]).then(|| &rest[end + 1..])
 }
 
 /// An IPv6 address, or what a later version of IP may bring (`IPvFuture`). No zone: RFC 6874 is
