@@ -142,7 +142,7 @@ fn open(root: BorrowedFd<'_>, path: &Path) -> Result<Opening, Trouble> {
             .and_then(|file| file::stat(&file).map(|stat| Opening::Open(file, stat)));
         return match opened {
             Ok(opening) => Ok(opening),
-            Err(OpenError::NotFound) => Ok(Opening::NotFound),
+            Err(OpenError::NotFound | OpenError::Outside) => Ok(Opening::NotFound),
             Err(OpenError::Forbidden) => Ok(Opening::Forbidden),
             Err(OpenError::NoDescriptors) => Err(Trouble::NoDescriptors),
             Err(OpenError::Changed) => continue,
