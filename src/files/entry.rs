@@ -59,8 +59,8 @@ pub(super) struct Origin {
     /// Relative to the root.
     pub(super) path: PathBuf,
     pub(super) stat: FileStat,
-    /// Equal stats prove that nothing changed: the tag is strong, and no name that did not exist
-    /// would have been preferred.
+    /// Equal stats prove that nothing has changed: another change would have had another time, and
+    /// no name that did not exist would have been preferred.
     pub(super) conclusive: bool,
 }
 
@@ -103,7 +103,7 @@ impl Document {
     /// A file that was opened at `now`.
     pub(super) fn of(opened: &Opened, made_of: ETag, now: &Now) -> Self {
         let Opened { stat, path, first_choice, .. } = opened;
-        let settled = etag::settled(stat, now.unix_s);
+        let settled = etag::settled(stat.mtime_ns, now.unix_s);
         let mtime_s = i64::try_from(stat.mtime_ns.div_euclid(1_000_000_000)).unwrap_or(0);
         Self {
             content_type: mime::content_type(path.as_os_str().as_encoded_bytes()),
@@ -114,7 +114,8 @@ impl Document {
             origin: Some(Origin {
                 path: path.clone(),
                 stat: *stat,
-                conclusive: settled && *first_choice,
+                // Whoever sets a modification time back (rsync, tar) cannot do so with the change's.
+                conclusive: settled && etag::settled(stat.ctime_ns, now.unix_s) && *first_choice,
             }),
         }
     }

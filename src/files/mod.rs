@@ -285,7 +285,7 @@ impl Files {
         let held = self.cache.held();
         Counters {
             evictions: self.cache.evictions(),
-            entries: self.cache.len(),
+            entries: self.cache.entries(),
             bytes: held.bytes,
             descriptors: held.descriptors,
             ..self.counters
