@@ -214,7 +214,7 @@ impl<V> Sieve<V> {
     }
 
     /// Entries.
-    pub fn len(&self) -> usize {
+    pub fn entries(&self) -> usize {
         self.nodes.len()
     }
 
@@ -334,7 +334,7 @@ mod tests {
         sieve.insert(0, b"/a", Weight { bytes: 7, descriptors: 1 }, 'x').unwrap();
         sieve.insert(0, b"/a", bytes(3), 'y').unwrap();
         let slot = sieve.find(0, b"/a").unwrap();
-        assert_eq!((sieve.len(), sieve.held(), *sieve.value(slot)), (1, bytes(3), 'y'));
+        assert_eq!((sieve.entries(), sieve.held(), *sieve.value(slot)), (1, bytes(3), 'y'));
         assert_eq!(sieve.evictions(), 0);
     }
 
@@ -344,9 +344,9 @@ mod tests {
         sieve.insert(0, b"/kept", bytes(10), 'k').unwrap();
         assert_eq!(sieve.insert(0, b"/large", bytes(11), 'l'), Err('l'));
         assert_eq!(sieve.insert(0, b"/open", open(), 'o'), Err('o'));
-        assert_eq!(sieve.len(), 1);
+        assert_eq!(sieve.entries(), 1);
         assert_eq!(sieve.insert(0, b"/kept", bytes(11), 'l'), Err('l'));
-        assert_eq!((sieve.len(), sieve.evictions()), (0, 0));
+        assert_eq!((sieve.entries(), sieve.evictions()), (0, 0));
         assert_eq!(Sieve::new(Bounds { entries: 0, ..ROOMY }).insert(0, b"/", open(), 0), Err(0));
     }
 
@@ -376,10 +376,10 @@ mod tests {
             sieve.insert(0, format!("/memory/{n}").as_bytes(), bytes(1), ()).unwrap();
             sieve.insert(0, format!("/open/{n}").as_bytes(), open(), ()).unwrap();
         }
-        assert_eq!((sieve.len(), sieve.held().descriptors), (12, 2));
+        assert_eq!((sieve.entries(), sieve.held().descriptors), (12, 2));
         assert!(sieve.find(0, b"/open/9").is_some());
         assert_eq!(sieve.evict_holders(5), 2);
-        assert_eq!((sieve.len(), sieve.held().descriptors), (10, 0));
+        assert_eq!((sieve.entries(), sieve.held().descriptors), (10, 0));
         assert_eq!(sieve.evictions(), 10);
     }
 
@@ -401,7 +401,7 @@ mod tests {
         sieve.reweigh(first, bytes(8));
         assert!(sieve.find(0, b"/a").is_some() && sieve.find(0, b"/b").is_none());
         sieve.reweigh(first, bytes(11));
-        assert_eq!((sieve.len(), sieve.held()), (0, Weight::default()));
+        assert_eq!((sieve.entries(), sieve.held()), (0, Weight::default()));
     }
 
     #[test]
@@ -547,8 +547,8 @@ mod tests {
                 keys.sort_unstable();
                 prop_assert_eq!(keys, model.entries.keys().copied().collect::<Vec<_>>());
                 prop_assert_eq!(sieve.held(), model.held());
-                prop_assert_eq!(sieve.table.len(), sieve.len());
-                prop_assert!(sieve.len() <= bounds.entries);
+                prop_assert_eq!(sieve.table.len(), sieve.entries());
+                prop_assert!(sieve.entries() <= bounds.entries);
                 prop_assert!(sieve.held().bytes <= bounds.bytes);
                 prop_assert!(sieve.held().descriptors <= bounds.descriptors);
             }

@@ -15,7 +15,7 @@ use crate::sys::file::FileStat;
 
 use super::cache::Weight;
 use super::error_pages::{ErrorPages, page, page_head};
-use super::ready::{Ready, Taken};
+use super::ready::Ready;
 use super::resolve::Opened;
 use super::{Now, Reply, etag, mime, redirect, welcome};
 
@@ -59,8 +59,8 @@ pub(super) struct Origin {
     /// Relative to the root.
     pub(super) path: PathBuf,
     pub(super) stat: FileStat,
-    /// Equal stats prove that nothing changed: the tag is strong, and no name that did not exist
-    /// would have been preferred.
+    /// Equal stats prove that nothing has changed: another change would have had another time, and
+    /// no name that did not exist would have been preferred.
     pub(super) conclusive: bool,
 }
 
@@ -103,7 +103,7 @@ impl Document {
     /// A file that was opened at `now`.
     pub(super) fn of(opened: &Opened, made_of: ETag, now: &Now) -> Self {
         let Opened { stat, path, first_choice, .. } = opened;
-        let settled = etag::settled(stat, now.unix_s);
+        let settled = etag::settled(stat.mtime_ns, now.unix_s);
         let mtime_s = i64::try_from(stat.mtime_ns.div_euclid(1_000_000_000)).unwrap_or(0);
         Self {
             content_type: mime::content_type(path.as_os_str().as_encoded_bytes()),
@@ -114,7 +114,8 @@ impl Document {
             origin: Some(Origin {
                 path: path.clone(),
                 stat: *stat,
-                conclusive: settled && *first_choice,
+                // Whoever sets a modification time back (rsync, tar) cannot do so with the change's.
+                conclusive: settled && etag::settled(stat.ctime_ns, now.unix_s) && *first_choice,
             }),
         }
     }
@@ -182,32 +183,32 @@ impl Entry {
         Self { family: Family::Negative(status), ready: Ready::default(), fresh_until_ms }
     }
 
-    /// What to send, and whether more memory is held now than before.
+    /// What to send.
     #[inline]
     pub(super) fn answer(
         &mut self,
         asked: &Asked<'_>,
         pages: &mut ErrorPages,
         scratch: &mut Vec<u8>,
-    ) -> (Reply, bool) {
+    ) -> Reply {
         let Asked { persistence, head_only, now, .. } = *asked;
         let status = match &self.family {
             Family::Inline(_) | Family::File(..) => Status::OK,
             Family::Redirect(location) => {
                 if let Some(query) = asked.query {
                     let location = redirect::with_query(location, query);
-                    let taken = make_redirect(&mut Ready::default(), &location, asked, scratch);
-                    return (Reply { status: REDIRECT, head: taken.send, body: None }, false);
+                    let head = make_redirect(&mut Ready::default(), &location, asked, scratch);
+                    return Reply { status: REDIRECT, head, body: None };
                 }
                 REDIRECT
             }
             Family::Negative(status) => {
                 let head = pages.take(*status, persistence, head_only, now, scratch);
-                return (Reply { status: *status, head, body: None }, false);
+                return Reply { status: *status, head, body: None };
             }
         };
-        let Taken { send: head, grew } = match self.ready.take(persistence, head_only, now) {
-            Some(taken) => taken,
+        let head = match self.ready.take(persistence, head_only, now) {
+            Some(head) => head,
             None => self.make(asked, scratch),
         };
         let body = match &self.family {
@@ -216,11 +217,11 @@ impl Entry {
             }
             _ => None,
         };
-        (Reply { status, head, body }, grew)
+        Reply { status, head, body }
     }
 
     #[cold]
-    fn make(&mut self, asked: &Asked<'_>, scratch: &mut Vec<u8>) -> Taken {
+    fn make(&mut self, asked: &Asked<'_>, scratch: &mut Vec<u8>) -> SendBuf {
         let Self { family, ready, .. } = self;
         match family {
             Family::Inline(document) | Family::File(document, _) => {
@@ -265,6 +266,12 @@ impl Entry {
         }
     }
 
+    /// Whether [`Self::weight`] may be more than when this was last asked.
+    #[inline]
+    pub(super) fn has_grown(&mut self) -> bool {
+        self.ready.has_grown()
+    }
+
     /// What is held by this entry, kept under a target of that length.
     pub(super) fn weight(&self, target_bytes: usize) -> Weight {
         let (more, descriptors) = match &self.family {
@@ -285,7 +292,7 @@ fn make_redirect(
     location: &str,
     asked: &Asked<'_>,
     scratch: &mut Vec<u8>,
-) -> Taken {
+) -> SendBuf {
     let body = page(REDIRECT);
     let head = ResponseHead {
         location: Some(location.as_bytes()),

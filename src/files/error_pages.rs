@@ -31,8 +31,8 @@ impl ErrorPages {
             }
         };
         let ready = &mut self.pages[at].1;
-        if let Some(taken) = ready.take(persistence, head_only, now) {
-            return taken.send;
+        if let Some(answer) = ready.take(persistence, head_only, now) {
+            return answer;
         }
         let body = page(status);
         let head = ResponseHead {
@@ -40,7 +40,7 @@ impl ErrorPages {
             allow: (status == Status::METHOD_NOT_ALLOWED).then_some("GET, HEAD"),
             ..page_head(status, &body, persistence)
         };
-        ready.make(&head, body.as_bytes(), head_only, now, scratch).send
+        ready.make(&head, body.as_bytes(), head_only, now, scratch)
     }
 }
 

@@ -19,11 +19,10 @@ pub(super) fn content_type(path: &[u8]) -> Cow<'static, str> {
         "text/html" => "text/html; charset=utf-8".into(),
         "text/css" => "text/css; charset=utf-8".into(),
         "text/plain" => "text/plain; charset=utf-8".into(),
-        "text/javascript" => "text/javascript; charset=utf-8".into(),
+        // RFC 9239 §6: `application/javascript` is its obsolete name.
+        "text/javascript" | "application/javascript" => "text/javascript; charset=utf-8".into(),
         "application/json" => "application/json; charset=utf-8".into(),
-        _ if media_type.starts_with("text/") || media_type.ends_with("/javascript") => {
-            format!("{media_type}; charset=utf-8").into()
-        }
+        _ if media_type.starts_with("text/") => format!("{media_type}; charset=utf-8").into(),
         _ => media_type.into(),
     }
 }

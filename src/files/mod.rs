@@ -252,8 +252,8 @@ impl Files {
             Some(slot) if self.is_current(slot, site, &asked) => {
                 self.counters.hits += 1;
                 let entry = self.cache.value(slot);
-                let (reply, grew) = entry.answer(&asked, &mut self.pages, &mut self.scratch.answer);
-                if grew {
+                let reply = entry.answer(&asked, &mut self.pages, &mut self.scratch.answer);
+                if entry.has_grown() {
                     let weight = entry.weight(path.len());
                     self.cache.reweigh(slot, weight);
                 }
@@ -285,7 +285,7 @@ impl Files {
         let held = self.cache.held();
         Counters {
             evictions: self.cache.evictions(),
-            entries: self.cache.len(),
+            entries: self.cache.entries(),
             bytes: held.bytes,
             descriptors: held.descriptors,
             ..self.counters
@@ -355,7 +355,7 @@ impl Files {
         }
         match fresh {
             Ok(Fresh { mut entry, .. }) => {
-                let (reply, _) = entry.answer(asked, &mut self.pages, &mut self.scratch.answer);
+                let reply = entry.answer(asked, &mut self.pages, &mut self.scratch.answer);
                 let weight = entry.weight(path.len());
                 if keep && self.cache.insert(site.0, path, weight, entry).is_err() {
                     self.counters.too_heavy += 1;
@@ -442,10 +442,11 @@ impl Site {
             config::Root::Directory(path) => {
                 let root = path.clone();
                 Root::Directory(sys::file::open_directory(path).map_err(|error| match error {
-                    sys::file::OpenError::NotFound => OpenError::NotFound { root },
                     sys::file::OpenError::Forbidden => OpenError::Forbidden { root },
                     sys::file::OpenError::NoDescriptors => OpenError::NoDescriptors { root },
-                    sys::file::OpenError::Changed => OpenError::NotFound { root },
+                    sys::file::OpenError::NotFound
+                    | sys::file::OpenError::Outside
+                    | sys::file::OpenError::Changed => OpenError::NotFound { root },
                     sys::file::OpenError::Other(errno) => {
                         OpenError::Failed { root, cause: std::io::Error::from_raw_os_error(errno) }
                     }

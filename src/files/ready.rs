@@ -17,13 +17,7 @@ use super::Now;
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     answers: [Option<Box<Answer>>; 3],
-}
-
-/// An answer to send, and whether more memory is held now than before.
-#[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) send: SendBuf,
-    pub(super) grew: bool,
+    grew: bool,
 }
 
 /// One answer in its buffer. `date_at + ImfDate::BYTES <= head_bytes <= current.len()`.
@@ -47,14 +41,17 @@ impl Ready {
         persistence: Persistence,
         head_only: bool,
         now: &Now,
-    ) -> Option<Taken> {
+    ) -> Option<SendBuf> {
         let answer = self.answers[index(persistence)].as_mut()?;
-        let grew = answer.unix_s != now.unix_s && answer.bring_up_to_date(now);
-        Some(Taken { send: answer.send(head_only), grew })
+        if answer.unix_s != now.unix_s {
+            self.grew |= answer.bring_up_to_date(now);
+        }
+        Some(answer.send(head_only))
     }
 
-    /// Makes an answer of a head and the body that an earlier one carries, or of `body` if there is
-    /// none yet. `scratch` is emptied and used.
+    /// Makes the answer that has this head, and the body that an earlier answer carries, or `body`
+    /// if there is none yet. Only its head is sent now with `head_only`. `scratch` is emptied and
+    /// used.
     pub(super) fn make(
         &mut self,
         head: &ResponseHead<'_>,
@@ -62,7 +59,7 @@ impl Ready {
         head_only: bool,
         now: &Now,
         scratch: &mut Vec<u8>,
-    ) -> Taken {
+    ) -> SendBuf {
         scratch.clear();
         let date_at = head.write(&now.date, scratch) as u32;
         let head_bytes = scratch.len() as u32;
@@ -75,7 +72,14 @@ impl Ready {
             date_at,
             unix_s: now.unix_s,
         }));
-        Taken { send: answer.send(head_only), grew: true }
+        self.grew = true;
+        answer.send(head_only)
+    }
+
+    /// Whether more memory is held than when this was last asked.
+    #[inline]
+    pub(super) fn has_grown(&mut self) -> bool {
+        std::mem::take(&mut self.grew)
     }
 
     /// Bytes of all buffers.
@@ -161,10 +165,11 @@ mod tests {
     fn made(body: &[u8]) -> Ready {
         let mut ready = Ready::default();
         ready.make(&HEAD, body, false, &at(100), &mut Vec::new());
+        assert!(ready.has_grown() && !ready.has_grown());
         ready
     }
 
-    fn take(ready: &mut Ready, unix_s: u64) -> Taken {
+    fn take(ready: &mut Ready, unix_s: u64) -> SendBuf {
         ready.take(Persistence::KeepAlive, false, &at(unix_s)).expect("made before")
     }
 
@@ -178,31 +183,30 @@ mod tests {
     #[test]
     fn carries_head_and_body_or_the_head_alone() {
         let mut ready = made(b"body");
-        assert_eq!(take(&mut ready, 100).send.as_slice(), expected(100, b"body"));
+        assert_eq!(take(&mut ready, 100).as_slice(), expected(100, b"body"));
         let head = ready.take(Persistence::KeepAlive, true, &at(100)).unwrap();
-        assert_eq!(head.send.as_slice(), expected(100, b""));
+        assert_eq!(head.as_slice(), expected(100, b""));
     }
 
     #[test]
     fn the_date_is_that_of_the_second_asked_in() {
         let mut ready = made(b"body");
         for unix_s in [100, 101, 101, 150, 149] {
-            let taken = take(&mut ready, unix_s);
-            assert_eq!(taken.send.as_slice(), expected(unix_s as i64, b"body"));
-            assert!(!taken.grew);
+            assert_eq!(take(&mut ready, unix_s).as_slice(), expected(unix_s as i64, b"body"));
+            assert!(!ready.has_grown());
         }
     }
 
     #[test]
     fn two_buffers_take_turns_while_sends_are_in_flight() {
         let mut ready = made(b"body");
-        let mut in_flight = take(&mut ready, 100).send;
+        let mut in_flight = take(&mut ready, 100);
         let mut addresses = vec![in_flight.as_slice().as_ptr()];
         for unix_s in 101..110 {
-            let taken = take(&mut ready, unix_s);
-            assert_eq!(taken.grew, unix_s == 101, "only the second buffer is new");
+            let next = take(&mut ready, unix_s);
+            assert_eq!(ready.has_grown(), unix_s == 101, "only the second buffer is new");
             assert_eq!(in_flight.as_slice(), expected(unix_s as i64 - 1, b"body"), "untouched");
-            in_flight = taken.send;
+            in_flight = next;
             addresses.push(in_flight.as_slice().as_ptr());
         }
         addresses.sort_unstable();
@@ -214,7 +218,7 @@ mod tests {
     #[test]
     fn a_send_that_lasts_seconds_keeps_its_bytes() {
         let mut ready = made(b"body");
-        let sends: Vec<_> = (100..105).map(|unix_s| take(&mut ready, unix_s).send).collect();
+        let sends: Vec<_> = (100..105).map(|unix_s| take(&mut ready, unix_s)).collect();
         for (unix_s, send) in (100..).zip(&sends) {
             assert_eq!(send.as_slice(), expected(unix_s, b"body"));
         }
@@ -227,9 +231,9 @@ mod tests {
         assert!(ready.take(Persistence::Close, false, &at(100)).is_none());
         let head = ResponseHead { persistence: Persistence::Close, ..HEAD };
         let taken = ready.make(&head, b"", false, &at(100), &mut Vec::new());
-        let text = String::from_utf8(taken.send.as_slice().to_vec()).unwrap();
+        let text = String::from_utf8(taken.as_slice().to_vec()).unwrap();
         assert!(text.contains("Connection: close\r\n") && text.ends_with("\r\n\r\nbody"), "{text}");
         assert!(ready.take(Persistence::Close, false, &at(100)).is_some());
-        assert_eq!(take(&mut ready, 100).send.as_slice(), expected(100, b"body"));
+        assert_eq!(take(&mut ready, 100).as_slice(), expected(100, b"body"));
     }
 }

@@ -72,10 +72,10 @@ mod tests {
     proptest! {
         /// Whatever was asked for: the place is on this host, and means the same directory.
         #[test]
-        fn places_stay_on_this_host(target in "(/|//|\\\\|%5c|%0a|\\.|a|é|:|@|\\?|%2e){1,20}") {
+        fn places_stay_on_this_host(target in "(/|//|/\\\\)(/|\\\\|%5c|%0a|a|é|:|@|/\\.|%2e){0,20}a") {
             let mut path = Vec::new();
+            // `..` may lead above the root.
             prop_assume!(target::decode(target.as_bytes(), &mut path).is_ok());
-            prop_assume!(!path.is_empty() && !path.ends_with(b"/"));
             let place = location(&path);
             prop_assert!(place.starts_with('/'));
             prop_assert!(!place[1..].starts_with(['/', '\\']), "{}", place);

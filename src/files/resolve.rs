@@ -142,7 +142,7 @@ fn open(root: BorrowedFd<'_>, path: &Path) -> Result<Opening, Trouble> {
             .and_then(|file| file::stat(&file).map(|stat| Opening::Open(file, stat)));
         return match opened {
             Ok(opening) => Ok(opening),
-            Err(OpenError::NotFound) => Ok(Opening::NotFound),
+            Err(OpenError::NotFound | OpenError::Outside) => Ok(Opening::NotFound),
             Err(OpenError::Forbidden) => Ok(Opening::Forbidden),
             Err(OpenError::NoDescriptors) => Err(Trouble::NoDescriptors),
             Err(OpenError::Changed) => continue,
@@ -175,5 +175,68 @@ pub(super) fn read_whole(file: &OwnedFd, stat: &FileStat, body: &mut Vec<u8>) ->
     match file::stat(file) {
         Ok(after) if after == *stat => Reading::Whole,
         _ => Reading::Changed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Write as _;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    fn file() -> (File, OwnedFd, FileStat) {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(b"body").expect("written");
+        // Long ago, so that any change shows.
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(1)).expect("a time");
+        let fd = OwnedFd::from(file.try_clone().expect("a descriptor"));
+        let stat = file::stat(&fd).expect("a stat");
+        (file, fd, stat)
+    }
+
+    #[test]
+    fn a_file_in_memory_is_read_whole() {
+        let (_file, fd, stat) = file();
+        let mut body = b"what was there".to_vec();
+        assert_eq!(read_whole(&fd, &stat, &mut body), Reading::Whole);
+        assert_eq!(body, b"body");
+    }
+
+    #[test]
+    fn what_changed_since_it_was_opened_is_not_taken_for_whole() {
+        let (mut shorter, fd, stat) = file();
+        shorter.set_len(3).expect("cut");
+        assert_eq!(read_whole(&fd, &stat, &mut Vec::new()), Reading::Changed);
+        shorter.write_all(b"longer").expect("written");
+        assert_eq!(read_whole(&fd, &stat, &mut Vec::new()), Reading::Changed);
+
+        let (rewritten, fd, stat) = file();
+        std::os::unix::fs::FileExt::write_all_at(&rewritten, b"BODY", 0).expect("written");
+        assert_eq!(read_whole(&fd, &stat, &mut Vec::new()), Reading::Changed);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_left_to_the_one_who_sends_it() {
+        let directory = OwnedFd::from(File::open("/").expect("the root"));
+        let stat = file::stat(&directory).expect("a stat");
+        assert_eq!(read_whole(&directory, &stat, &mut Vec::new()), Reading::Cold);
+    }
+
+    #[test]
+    fn segments_that_begin_with_a_dot_are_hidden() {
+        for (path, expected) in [
+            (&b""[..], false),
+            (b"a.b/c.", false),
+            (b".well-known/acme-challenge/x", false),
+            (b".git", true),
+            (b"a/.git/config", true),
+            (b".well-known/.git", true),
+            (b".well-known.", true),
+            (b"...", true),
+        ] {
+            assert_eq!(is_hidden(path), expected, "{}", path.escape_ascii());
+        }
     }
 }

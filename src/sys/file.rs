@@ -66,8 +66,11 @@ impl From<nix::sys::stat::FileStat> for FileStat {
 pub enum OpenError {
     /// Nothing has that name (ENOENT, ENOTDIR), or it cannot be a name (ENAMETOOLONG, a NUL byte).
     NotFound,
-    /// Permission is missing, or the name leads out of the directory (EXDEV) or in circles (ELOOP).
+    /// Permission is missing (EACCES, EPERM).
     Forbidden,
+    /// The name leads out of the directory (EXDEV), through a link that is not followed, or in
+    /// circles (ELOOP).
+    Outside,
     /// The process or the host is out of descriptors (EMFILE, ENFILE).
     NoDescriptors,
     /// The tree changed under the look-up (EAGAIN): worth another try.
@@ -86,7 +89,8 @@ impl From<Errno> for OpenError {
             | Errno::EINVAL
             | Errno::ENXIO
             | Errno::ENODEV => Self::NotFound,
-            Errno::EACCES | Errno::EPERM | Errno::EXDEV | Errno::ELOOP => Self::Forbidden,
+            Errno::EACCES | Errno::EPERM => Self::Forbidden,
+            Errno::EXDEV | Errno::ELOOP => Self::Outside,
             Errno::EMFILE | Errno::ENFILE => Self::NoDescriptors,
             Errno::EAGAIN => Self::Changed,
             errno => Self::Other(errno as i32),
@@ -291,7 +295,7 @@ mod tests {
         for path in
             ["..", "../", "inside/../..", "/etc/passwd", "absolute", "relative/passwd", "loop"]
         {
-            assert_eq!(open(&root, path).err(), Some(OpenError::Forbidden), "{path}");
+            assert_eq!(open(&root, path).err(), Some(OpenError::Outside), "{path}");
         }
     }
 
@@ -309,7 +313,7 @@ mod tests {
     #[test]
     fn magic_links_are_not_followed() {
         let proc = open_directory(Path::new("/proc/self")).expect("open");
-        assert_eq!(open(&proc, "exe").err(), Some(OpenError::Forbidden));
+        assert_eq!(open(&proc, "exe").err(), Some(OpenError::Outside));
     }
 
     #[test]
