@@ -300,3 +300,54 @@ fn make_redirect(
     };
     ready.make(&head, body.as_bytes(), asked.head_only, asked.now, scratch)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+    use crate::sys::file::FileKind;
+
+    const NOW_S: u64 = 1_000_000;
+    const OLD_NS: i128 = 5_000_000_000;
+    const JUST_NOW_NS: i128 = NOW_S as i128 * 1_000_000_000 - 1;
+
+    fn conclusive(mtime_ns: i128, ctime_ns: i128, first_choice: bool) -> bool {
+        let opened = Opened {
+            file: File::open("/dev/null").expect("a file").into(),
+            stat: FileStat {
+                kind: FileKind::File,
+                bytes: 1,
+                mtime_ns,
+                ctime_ns,
+                inode: 1,
+                device: 1,
+            },
+            path: "file".into(),
+            first_choice,
+        };
+        let document = Document::of(&opened, ETag::MtimeSize, &Now::new(NOW_S, 0));
+        document.origin.expect("it is a file").conclusive
+    }
+
+    /// Kernels since 6.13 give two changes two times if somebody looked in between, so that what
+    /// depends on this cannot be seen to fail there.
+    #[test]
+    fn equal_stats_prove_something_only_when_all_times_have_settled() {
+        assert!(conclusive(OLD_NS, OLD_NS, true));
+        assert!(!conclusive(JUST_NOW_NS, JUST_NOW_NS, true));
+        assert!(!conclusive(OLD_NS, JUST_NOW_NS, true), "the modification time was set back");
+        assert!(!conclusive(OLD_NS, OLD_NS, false), "a preferred index may appear");
+    }
+
+    #[test]
+    fn pieces_of_a_file_body_cover_it() {
+        let file = Rc::new(OwnedFd::from(File::open("/dev/null").expect("a file")));
+        let mut body = FileBody { file, offset: 3, end: 10 };
+        let mut pieces = Vec::new();
+        while let Pull::File { offset, bytes, .. } = body.next(3) {
+            pieces.push((offset, bytes));
+        }
+        assert_eq!(pieces, [(3, 3), (6, 3), (9, 1)]);
+    }
+}

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileExt as _, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -679,17 +678,6 @@ fn a_root_that_cannot_be_opened_says_what_to_do() {
         assert!(matches!(error, OpenError::NotFound { .. }));
         assert!(error.to_string().contains(name) && error.to_string().contains("create it"));
     }
-}
-
-#[test]
-fn pieces_of_a_file_body_cover_it() {
-    let file = std::rc::Rc::new(OwnedFd::from(File::open("/dev/null").unwrap()));
-    let mut body = FileBody { file, offset: 3, end: 10 };
-    let mut pieces = Vec::new();
-    while let Pull::File { offset, bytes, .. } = body.next(3) {
-        pieces.push((offset, bytes));
-    }
-    assert_eq!(pieces, [(3, 3), (6, 3), (9, 1)]);
 }
 
 proptest! {
