@@ -1,4 +1,66 @@
-//! onering.
+//! onering: a Linux web server with one thread, one NIC queue and one io_uring per CPU.
+//!
+//! Nothing on the warm request path is shared, locked or allocated. This page is the architecture;
+//! each module's own page goes on from here.
+//!
+//! # The modules, in layers
+//!
+//! A module uses only those above it; besides, [`config`] and [`http`] use nothing of ours, and
+//! [`ring`] only [`sys`]. A test checks that on the syntax tree.
+//!
+//! | module | is |
+//! |---|---|
+//! | [`sys`] | system calls other than io_uring, behind safe wrappers, counted |
+//! | [`config`] | TOML and command line, checked and resolved into one immutable value |
+//! | [`http`] | HTTP/1.1, pure: no descriptor, no clock, no thread, no log |
+//! | [`ring`] | the only place that knows io_uring; owns whatever the kernel sees |
+//! | [`metrics`] | counters: one writer per shard, merged on read |
+//! | [`files`] | the file cache of a shard: request target to what is to be sent |
+//! | [`shard`] | one CPU: event loop, connections, timers, inbox |
+//! | [`server`] | listeners, threads, signals, the orderly end |
+//! | [`cli`] | the commands, one file each |
+//!
+//! `http` and `files` return *what to do*; only `shard` submits to the ring. `unsafe` is found in
+//! `ring` and `sys` alone, each block with the invariant it rests on.
+//!
+//! # The life of a request
+//!
+//! 1. [`server`] has bound one SO_REUSEPORT listener per CPU, in CPU order, with TCP_DEFER_ACCEPT:
+//!    a connection arrives together with its first request. Where each serving CPU takes the
+//!    interrupts of a NIC queue, a BPF program leads a connection to the shard of the CPU that ran
+//!    its SYN; elsewhere the kernel's hash spreads them.
+//! 2. The shard's multishot accept yields the socket. A shard with far more connections than
+//!    another hands *fresh* ones over through that one's inbox, waking it by MSG_RING.
+//! 3. Multishot recv delivers into a buffer that all connections of the shard share. A whole head
+//!    is parsed where it lies; an incomplete one is copied into a buffer of the connection's own,
+//!    so that no peer can hold shared memory by being slow.
+//! 4. The target is looked up in the shard's [`files`]. A hit skips decoding, open and stat. The
+//!    entry says how it is sent: *inline* (head and body in one ready buffer, one send on the
+//!    ring) or *file*.
+//! 5. A file's body is pulled a quantum at a time. Before each, the shard asks the kernel whether
+//!    the quantum's last byte is in memory. Warm: non-blocking sendfile(2) on this thread. Cold:
+//!    the ring reads a window into a registered buffer and sends that. The thread never waits for
+//!    a disk.
+//! 6. The loop enters the kernel once a turn: everything that the turn has queued goes in,
+//!    everything that has completed comes out.
+//!
+//! # Who owns what
+//!
+//! The kernel reads and writes memory long after a call has returned. So the [`ring`] takes
+//! buffers, sockets and leases *by value* and keeps them in its table of operations until the last
+//! completion. A [`ring::Socket`] is counted: it closes with its last operation, so its number is
+//! never reused under one. A connection ends in a fixed order: our FIN by shutdown(2), the peer's
+//! as the last receive completion, then close.
+//!
+//! A shard's connection is known by slot and generation, and so is every operation: a completion
+//! that outlives its tenant is recognised, its buffer goes back, and it is dropped.
+//!
+//! # Bounds
+//!
+//! Every limit has a name and a default in [`config`], and a counter in [`metrics`] that tells how
+//! often it was reached. In one turn a connection gets at most `requests_per_turn` answers and one
+//! quantum of a body; what it sends ahead of its turn is kept up to `pipeline_bytes`, then it is
+//! not read from.
 
 pub mod sys;
 
