@@ -8,6 +8,9 @@ use clap::ValueEnum;
 
 use super::{Exit, Failure};
 use crate::config::{self, Config, Facts, Overrides, Steer, units};
+use crate::ring::SetupError;
+use crate::server::{self, BindError, Registry, Steering};
+use crate::sys::socket::ListenError;
 use crate::sys::{affinity, limits};
 
 const AFTER_HELP: &str = "\
@@ -84,8 +87,42 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
     let nofile = limits::raise_nofile()
         .map_err(|error| Failure::new(Exit::Environment, format!("RLIMIT_NOFILE: {error}")))?;
     let facts = Facts { allowed_cpus: affinity::allowed_cpus(), nofile: nofile.soft };
-    let _config = resolve(args, &facts)?;
-    Ok(())
+    let config = resolve(args, &facts)?;
+    let shards = config.cpus.len();
+    server::run(config, |registry| announce(registry, shards)).map_err(failure)
+}
+
+/// Says where the server is to be reached: the URLs on standard output, a line each.
+fn announce(registry: &Registry, shards: usize) {
+    for (address, steering) in registry.bound() {
+        match steering {
+            Steering::Cpu => tracing::info!(%address, shards, "steered by CPU"),
+            Steering::Hash { why } => tracing::info!(%address, shards, why, "spread by hash"),
+            Steering::Shared => tracing::info!(%address, shards, "one socket for all shards"),
+        }
+    }
+    let urls: String = registry.urls().iter().map(|url| format!("{url}\n")).collect();
+    if let Err(failure) = super::print(&urls) {
+        tracing::warn!("{failure}");
+    }
+}
+
+/// Which exit code an end of the server calls for.
+fn failure(error: server::Error) -> Failure {
+    use server::Error;
+    let exit = match &error {
+        Error::Bind(BindError::Listen(ListenError::Privileged { .. }))
+        | Error::Ring(SetupError::Disabled { .. } | SetupError::Forbidden { .. }) => {
+            Exit::Permission
+        }
+        Error::Bind(_)
+        | Error::Ring(_)
+        | Error::Shard(_)
+        | Error::ShardFailed { .. }
+        | Error::Stats { .. }
+        | Error::Environment { .. } => Exit::Environment,
+    };
+    Failure::new(exit, error)
 }
 
 /// The configuration that the arguments mean on this host.
@@ -169,6 +206,18 @@ mod tests {
         for line in [format!("{path}:1:9: steer: "), format!("{path}:2:8: cpus: ")] {
             assert!(failure.message.contains(&line), "{failure}");
         }
+    }
+
+    #[test]
+    fn exit_codes_tell_permission_from_the_rest() {
+        let address = "127.0.0.1:80".parse().expect("an address");
+        let exit = |error| failure(error).exit;
+        let privileged = BindError::Listen(ListenError::Privileged { address });
+        assert_eq!(exit(server::Error::Bind(privileged)), Exit::Permission);
+        let in_use = BindError::Listen(ListenError::InUse { address });
+        assert_eq!(exit(server::Error::Bind(in_use)), Exit::Environment);
+        assert_eq!(exit(server::Error::Ring(SetupError::Disabled { level: 2 })), Exit::Permission);
+        assert_eq!(exit(server::Error::Ring(SetupError::Missing)), Exit::Environment);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Signals as something to read. A process that is asked to end finds that in a descriptor which its
 //! loop polls like any other: no handler runs, so that nothing needs to be safe inside one.
 
+#![allow(unsafe_code, reason = "signal(2) is unsafe in nix, for it can install handlers")]
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::count_call;
@@ -24,23 +26,28 @@ pub struct Signals {
     fd: SignalFd,
 }
 
-impl Signals {
-    /// Blocks SIGTERM and SIGINT on this thread and opens the descriptor that tells of them.
-    /// SIGPIPE is blocked too and never read: a write to a closed socket says EPIPE instead
-    /// (sendfile(2) has no flag for that).
-    ///
-    /// Threads inherit what is blocked: call this on the main thread before it starts another.
-    pub fn block() -> io::Result<Self> {
-        let asking: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
-        let mut blocked = asking;
-        blocked.add(Signal::SIGPIPE);
-        count_call();
-        blocked.thread_block()?;
-        count_call();
-        let fd = SignalFd::with_flags(&asking, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
-        Ok(Self { fd })
-    }
+/// Blocks SIGTERM and SIGINT on this thread and opens the descriptor that tells of them.
+///
+/// Threads inherit what is blocked: call this on the main thread before it starts another.
+pub fn block_termination() -> io::Result<Signals> {
+    let asking: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
+    count_call();
+    asking.thread_block()?;
+    count_call();
+    let fd = SignalFd::with_flags(&asking, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    Ok(Signals { fd })
+}
 
+/// Makes a write to a closed socket an error, EPIPE, instead of the end of the process: sendfile(2)
+/// has no flag for that.
+pub fn ignore_sigpipe() -> io::Result<()> {
+    count_call();
+    // SAFETY: SIG_IGN installs no handler, so that no code of ours can run inside one.
+    unsafe { signal(Signal::SIGPIPE, SigHandler::SigIgn) }?;
+    Ok(())
+}
+
+impl Signals {
     /// The next signal that has arrived; `None` when there is none. Never blocks.
     pub fn read(&self) -> io::Result<Option<Request>> {
         count_call();
@@ -68,7 +75,7 @@ mod tests {
 
     #[test]
     fn signals_are_read_and_do_not_kill() {
-        let signals = Signals::block().expect("signalfd");
+        let signals = block_termination().expect("signalfd");
         assert_eq!(signals.read().expect("read"), None);
         // raise(3) signals the calling thread alone: no other test of the process sees it.
         raise(Signal::SIGTERM).expect("raise");
@@ -80,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_write_to_a_closed_peer_is_an_error() {
-        let _signals = Signals::block().expect("signalfd");
+        ignore_sigpipe().expect("signal");
         let (ours, theirs) = UnixStream::pair().expect("pair");
         drop(theirs);
         raise(Signal::SIGPIPE).expect("raise");
