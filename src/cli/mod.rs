@@ -1,1 +1,119 @@
 //! The commands, a file each.
+//!
+//! A command resolves its arguments, calls the library and says what went wrong in words that name the
+//! fix. What it prints on standard output may be read by a program; everything else goes to standard
+//! error.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod doctor;
+mod serve;
+
+const AFTER_HELP: &str = "\
+Examples:
+  onering serve                        the welcome site on http://127.0.0.1:8080/
+  onering serve /srv/www --listen 0.0.0.0:80
+  onering serve --config /etc/onering.toml
+  onering doctor                       can this host run it well?
+
+Exit codes:
+  0  done
+  2  the command line or the configuration is wrong
+  3  the host lacks something, or something failed
+  4  a permission is missing";
+
+/// A web server with one thread, one NIC queue and one io_uring per CPU.
+#[derive(Debug, Parser)]
+#[command(name = "onering", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Doctor(doctor::Args),
+}
+
+/// Why a command failed, and the exit code that says so to a program.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+/// The exit codes other than success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    /// The command line or the configuration is wrong. Also clap's code for a command line that it
+    /// cannot read.
+    Configuration = 2,
+    /// The host lacks something, or something failed.
+    Environment = 3,
+    /// A permission is missing.
+    Permission = 4,
+}
+
+impl Cli {
+    /// Carries the command out.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Serve(args) => serve::run(args),
+            Command::Doctor(args) => doctor::run(&args),
+        }
+    }
+}
+
+impl Failure {
+    fn new(exit: Exit, error: impl fmt::Display) -> Self {
+        Self { exit, message: error.to_string() }
+    }
+
+    /// What the process answers with.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.exit as u8)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Writes to standard output. Whoever has stopped reading has had enough: that is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Environment, format!("cannot write the answer: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands().chain([&cli]) {
+            let help = command.clone().render_long_help().to_string();
+            assert!(help.contains("Examples:"), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `onering serve`: from the command line and the file to a running server.
+
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::{Exit, Failure};
+use crate::config::{self, Config, Facts, Overrides, Steer, units};
+use crate::ring::SetupError;
+use crate::server::{self, BindError, Registry, Steering};
+use crate::sys::socket::ListenError;
+use crate::sys::{affinity, limits};
+
+const AFTER_HELP: &str = "\
+Examples:
+  onering serve
+      the welcome site on http://127.0.0.1:8080/
+  onering serve /srv/www --listen 0.0.0.0:80 --listen '[::]:80'
+      a directory, to everyone
+  onering serve /srv/www --cpus 0-3 --steer cpu --stats stats.json
+      four shards, each with the connections of its own CPU, and all counters at the end
+  onering serve --config /etc/onering.toml --listen-fd 3
+      a configuration file, on a socket that the service manager has opened
+
+SIGTERM and SIGINT end it in good order: running responses are completed.
+The command line wins over the file. Exit codes are those of `onering --help`.";
+
+/// Serve a directory, the sites of a configuration file, or else the welcome site.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// The directory to serve.
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen; may be repeated. Port 0 lets the kernel choose.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Vec<SocketAddr>,
+    /// A listening socket that was inherited, by its number; may be repeated.
+    #[arg(long, value_name = "FD")]
+    listen_fd: Vec<RawFd>,
+    /// The CPUs that serve, one shard each: `0-3,8`. All that are allowed, if not given.
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    cpus: Option<Cpus>,
+    /// How new connections find their shard.
+    #[arg(long, value_name = "HOW")]
+    steer: Option<SteerArgument>,
+    /// Where all counters are written as JSON at the end.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+}
+
+/// A list of CPUs as one argument: clap takes a bare `Vec` for an argument that is repeated.
+#[derive(Clone, Debug)]
+struct Cpus(Vec<usize>);
+
+fn cpus(text: &str) -> Result<Cpus, units::UnitError> {
+    units::parse_cpus(text).map(Cpus)
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SteerArgument {
+    /// By CPU where every serving CPU takes a NIC queue's interrupts, else by hash.
+    Auto,
+    /// To the shard of the CPU that handled the connection's first packet.
+    Cpu,
+    /// By the kernel's hash over addresses and ports.
+    Hash,
+}
+
+impl From<SteerArgument> for Steer {
+    fn from(argument: SteerArgument) -> Self {
+        match argument {
+            SteerArgument::Auto => Self::Auto,
+            SteerArgument::Cpu => Self::Cpu,
+            SteerArgument::Hash => Self::Hash,
+        }
+    }
+}
+
+/// Serves until it is told to stop.
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    let nofile = limits::raise_nofile()
+        .map_err(|error| Failure::new(Exit::Environment, format!("RLIMIT_NOFILE: {error}")))?;
+    let facts = Facts { allowed_cpus: affinity::allowed_cpus(), nofile: nofile.soft };
+    let config = resolve(args, &facts)?;
+    let shards = config.cpus.len();
+    server::run(config, |registry| announce(registry, shards)).map_err(failure)
+}
+
+/// Says where the server is to be reached: the URLs on standard output, a line each.
+fn announce(registry: &Registry, shards: usize) {
+    for (address, steering) in registry.bound() {
+        match steering {
+            Steering::Cpu => tracing::info!(%address, shards, "steered by CPU"),
+            Steering::Hash { why } => tracing::info!(%address, shards, why, "spread by hash"),
+            Steering::Shared => tracing::info!(%address, shards, "one socket for all shards"),
+        }
+    }
+    let urls: String = registry.urls().iter().map(|url| format!("{url}\n")).collect();
+    if let Err(failure) = super::print(&urls) {
+        tracing::warn!("{failure}");
+    }
+}
+
+/// Which exit code an end of the server calls for.
+fn failure(error: server::Error) -> Failure {
+    use server::Error;
+    let exit = match &error {
+        Error::Bind(BindError::Listen(ListenError::Privileged { .. }))
+        | Error::Ring(SetupError::Disabled { .. } | SetupError::Forbidden { .. }) => {
+            Exit::Permission
+        }
+        Error::Bind(_)
+        | Error::Ring(_)
+        | Error::Shard(_)
+        | Error::ShardFailed { .. }
+        | Error::Stats { .. }
+        | Error::Environment { .. } => Exit::Environment,
+    };
+    Failure::new(exit, error)
+}
+
+/// The configuration that the arguments mean on this host.
+fn resolve(args: Args, facts: &Facts) -> Result<Config, Failure> {
+    let text = match &args.config {
+        None => None,
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            Failure::new(Exit::Configuration, format!("cannot read {}: {error}", path.display()))
+        })?),
+    };
+    let file = args.config.as_deref().zip(text.as_deref());
+    let file = file.map(|(path, text)| config::File { path, text });
+    let overrides = Overrides {
+        directory: args.directory,
+        listen: args.listen,
+        listen_fds: args.listen_fd,
+        cpus: args.cpus.map(|cpus| cpus.0),
+        steer: args.steer.map(Steer::from),
+        stats: args.stats,
+    };
+    config::resolve(file, &overrides, facts)
+        .map_err(|error| Failure::new(Exit::Configuration, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::config::{Listener, Root};
+
+    fn resolved(arguments: &[&str]) -> Result<Config, Failure> {
+        let cli = Cli::try_parse_from(["onering", "serve"].iter().chain(arguments))
+            .map_err(|error| Failure::new(Exit::Configuration, error))?;
+        let Command::Serve(args) = cli.command else { panic!("not serve") };
+        resolve(args, &Facts { allowed_cpus: vec![0, 1, 2], nofile: 65_536 })
+    }
+
+    #[test]
+    fn every_argument_reaches_the_configuration() {
+        let config = resolved(&[
+            "/",
+            "--listen",
+            "127.0.0.1:1",
+            "--listen",
+            "[::1]:2",
+            "--listen-fd",
+            "3",
+            "--cpus",
+            "2,0",
+            "--steer",
+            "hash",
+            "--stats",
+            "out.json",
+        ])
+        .expect("all is well");
+        let address = |text: &str| Listener::Address(text.parse().expect("an address"));
+        let listeners = [address("127.0.0.1:1"), address("[::1]:2"), Listener::Descriptor(3)];
+        assert_eq!(config.listeners, listeners);
+        assert_eq!(config.cpus, [2, 0]);
+        assert_eq!(config.steer, Steer::Hash);
+        assert_eq!(config.stats, Some("out.json".into()));
+        assert_eq!(config.sites[0].root, Root::Directory("/".into()));
+    }
+
+    #[test]
+    fn nothing_given_serves_the_welcome_site_everywhere() {
+        let config = resolved(&[]).expect("defaults hold");
+        assert_eq!(config.cpus, [0, 1, 2]);
+        assert_eq!(config.sites[0].root, Root::Welcome);
+    }
+
+    #[test]
+    fn a_file_is_read_and_its_problems_carry_its_name() {
+        let file = tempfile::NamedTempFile::new().expect("tempfile");
+        std::fs::write(file.path(), "steer = \"left\"\ncpus = \"9\"\n").expect("write");
+        let path = file.path().to_str().expect("a plain name");
+        let failure = resolved(&["--config", path]).expect_err("two problems");
+        assert_eq!(failure.exit, Exit::Configuration);
+        for line in [format!("{path}:1:9: steer: "), format!("{path}:2:8: cpus: ")] {
+            assert!(failure.message.contains(&line), "{failure}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_tell_permission_from_the_rest() {
+        let address = "127.0.0.1:80".parse().expect("an address");
+        let exit = |error| failure(error).exit;
+        let privileged = BindError::Listen(ListenError::Privileged { address });
+        assert_eq!(exit(server::Error::Bind(privileged)), Exit::Permission);
+        let in_use = BindError::Listen(ListenError::InUse { address });
+        assert_eq!(exit(server::Error::Bind(in_use)), Exit::Environment);
+        assert_eq!(exit(server::Error::Ring(SetupError::Disabled { level: 2 })), Exit::Permission);
+        assert_eq!(exit(server::Error::Ring(SetupError::Missing)), Exit::Environment);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let failure = resolved(&["--config", "/absent.toml"]).expect_err("no such file");
+        assert!(failure.message.starts_with("cannot read /absent.toml: "), "{failure}");
+        let failure = resolved(&["--cpus", "0-"]).expect_err("no list");
+        assert!(failure.message.contains("`0-3,8`"), "{failure}");
+    }
+}
