@@ -142,6 +142,12 @@ counters! {
     cache_descriptors_short,
     /// Look-ups that failed because of the file system or for want of descriptors.
     cache_troubles,
+    /// Small files that were not kept because they changed while they were being read.
+    cache_unsettled,
+    /// Answers that were not kept because they alone are larger than the cache.
+    cache_too_heavy,
+    /// Targets that name no path.
+    bad_targets,
     /// Entries in the cache. A gauge.
     cache_entries,
     /// Bytes of inline answers in the cache. A gauge.

@@ -283,6 +283,9 @@ impl Shard {
         counters.cache_promotions.set(files.promotions);
         counters.cache_descriptors_short.set(files.descriptors_short);
         counters.cache_troubles.set(files.troubles);
+        counters.cache_unsettled.set(files.unsettled);
+        counters.cache_too_heavy.set(files.too_heavy);
+        counters.bad_targets.set(files.bad_targets);
         counters.cache_entries.set(files.entries as u64);
         counters.cache_bytes.set(files.bytes as u64);
         counters.cache_descriptors.set(files.descriptors as u64);
