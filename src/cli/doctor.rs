@@ -261,7 +261,7 @@ impl Host {
             // 100 KiB over loopback: 24 300 answers/s against 42 800 with cubic.
             Some("bbr") => advice(
                 name,
-                "bbr paces by timer, which costs half of the throughput on short, fast paths"
+                "bbr paces by timer, which halves the rate of large answers on short, fast paths"
                     .into(),
                 "`sysctl -w net.ipv4.tcp_congestion_control=cubic`, unless clients are far away",
             ),

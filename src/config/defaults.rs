@@ -1,7 +1,7 @@
 //! The defaults, each with its reason.
 //!
-//! Two of them follow from the host, and are worked out in `descriptors` and
-//! `connections_per_shard` from the number of files that the process may open.
+//! Two of them follow from the host, and are worked out at the end of this file
+//! from the number of files that the process may open.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;

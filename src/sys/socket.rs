@@ -259,13 +259,6 @@ pub fn local_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
     inet(&address)
 }
 
-/// The address of a socket's peer.
-pub fn peer_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
-    count_call();
-    let address: SockaddrStorage = socket::getpeername(fd.as_fd().as_raw_fd())?;
-    inet(&address)
-}
-
 /// Takes over a listening TCP socket that this process was started with, by its number: the answer
 /// refers to the same socket by a descriptor of its own, close-on-exec and non-blocking, and gives its
 /// connections TCP_NODELAY. The number itself stays open, but is not passed on to programs that we start.
