@@ -203,6 +203,11 @@ impl Connection {
         }
     }
 
+    /// Whether bytes that the peer may still send are looked at.
+    pub fn takes_more(&self) -> bool {
+        matches!(self.reading, Reading::Head { .. })
+    }
+
     /// What the connection waits for. `has_input`: whether bytes are kept that no request consumed.
     pub fn awaiting(&self, has_input: bool) -> Awaiting {
         match (self.reading, self.writing) {

@@ -24,8 +24,8 @@ pub struct OperationId(pub(super) u64);
 pub(super) enum Held {
     /// Multishot accept.
     Accept { listener: Arc<OwnedFd> },
-    /// Multishot receive. Not armed while it waits for a provided buffer.
-    Recv { socket: Socket, armed: bool },
+    /// A receive, once or multishot. Not armed while it waits for a provided buffer.
+    Recv { socket: Socket, armed: bool, once: bool },
     /// One buffer, of which `sent` bytes are with the kernel.
     Send { socket: Socket, buf: SendBuf, sent: usize, follow: Follow },
     /// Several buffers, of which `sent` bytes are with the kernel.

@@ -72,12 +72,12 @@ impl Provided {
     }
 
     /// Takes the buffer which a completion names; `None` for a number that the kernel cannot mean.
-    pub(super) fn take(&self, id: u16, bytes: usize) -> Option<RecvBuf> {
+    pub(super) fn take(&self, id: u16, bytes: usize, more_waits: bool) -> Option<RecvBuf> {
         if id >= self.0.entries || bytes > self.0.buffer_bytes as usize {
             return None;
         }
         self.0.available.set(self.0.available.get() - 1);
-        Some(RecvBuf { pool: Rc::clone(&self.0), id, bytes: bytes as u32 })
+        Some(RecvBuf { pool: Rc::clone(&self.0), id, more_waits, bytes: bytes as u32 })
     }
 }
 
@@ -118,7 +118,15 @@ impl Shared {
 pub struct RecvBuf {
     pool: Rc<Shared>,
     id: u16,
+    more_waits: bool,
     bytes: u32,
+}
+
+impl RecvBuf {
+    /// Whether the socket held more bytes than these.
+    pub fn more_waits(&self) -> bool {
+        self.more_waits
+    }
 }
 
 impl Deref for RecvBuf {
@@ -144,9 +152,9 @@ mod tests {
     #[test]
     fn a_buffer_is_with_us_or_with_the_kernel() {
         let provided = Provided::new(2, 64).unwrap();
-        let first = provided.take(0, 64).unwrap();
+        let first = provided.take(0, 64, false).unwrap();
         assert!(provided.has_available());
-        let second = provided.take(1, 10).unwrap();
+        let second = provided.take(1, 10, false).unwrap();
         assert!(!provided.has_available());
         assert_eq!((first.len(), second.len()), (64, 10));
         drop(first);
@@ -156,7 +164,7 @@ mod tests {
     #[test]
     fn a_buffer_that_cannot_be_is_refused() {
         let provided = Provided::new(2, 64).unwrap();
-        assert!(provided.take(2, 1).is_none());
-        assert!(provided.take(0, 65).is_none());
+        assert!(provided.take(2, 1, false).is_none());
+        assert!(provided.take(0, 65, false).is_none());
     }
 }

@@ -67,7 +67,7 @@ pub enum Event {
     Accepted(OwnedFd),
     /// Accepting has ended.
     AcceptFailed(AcceptError),
-    /// Bytes; receiving goes on.
+    /// Bytes; receiving goes on, unless it was for once.
     Received(RecvBuf),
     /// The peer has sent its FIN, or we have shut the socket down.
     Ended,
@@ -203,7 +203,13 @@ impl Ring {
 
     /// Receives into provided buffers until the peer ends, it fails, or is cancelled.
     pub fn recv(&mut self, socket: &Socket, token: Token) -> OperationId {
-        self.start(token, Held::Recv { socket: Rc::clone(socket), armed: true })
+        self.start(token, Held::Recv { socket: Rc::clone(socket), armed: true, once: false })
+    }
+
+    /// Receives into one provided buffer. Unlike [`Ring::recv`] it leaves nothing pending on the
+    /// socket, which then can be closed at once.
+    pub fn recv_once(&mut self, socket: &Socket, token: Token) -> OperationId {
+        self.start(token, Held::Recv { socket: Rc::clone(socket), armed: true, once: true })
     }
 
     /// Sends all of `buf`. At most one send may be in flight on a socket: the kernel keeps no
@@ -403,9 +409,17 @@ impl Ring {
             Held::Accept { .. } => opcode::AcceptMulti::new(descriptor)
                 .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
                 .build(),
-            Held::Recv { armed, .. } => {
+            Held::Recv { armed, once, .. } => {
                 *armed = true;
-                opcode::RecvMulti::new(descriptor, GROUP).build()
+                if *once {
+                    // The length is that of the buffer which the kernel picks.
+                    opcode::Recv::new(descriptor, std::ptr::null_mut(), 0)
+                        .buf_group(GROUP)
+                        .build()
+                        .flags(squeue::Flags::BUFFER_SELECT)
+                } else {
+                    opcode::RecvMulti::new(descriptor, GROUP).build()
+                }
             }
             Held::Send { buf, sent, follow, .. } => {
                 let rest = &buf.as_slice()[*sent..];
@@ -508,7 +522,9 @@ impl Ring {
         }
         // Whatever becomes of a completion, the buffer that it carries goes back.
         let received = match (name.operation, outcome, cqueue::buffer_select(entry.flags())) {
-            (Operation::Recv, Ok(bytes), Some(id)) => self.provided.take(id, bytes),
+            (Operation::Recv, Ok(bytes), Some(id)) => {
+                self.provided.take(id, bytes, cqueue::sock_nonempty(entry.flags()))
+            }
             _ => None,
         };
         let Some(in_flight) = self.operations.entry(name) else {
@@ -593,7 +609,9 @@ impl Ring {
     ) -> Option<Event> {
         match (outcome, received) {
             (Ok(1..), Some(bytes)) => {
-                if !more {
+                if matches!(self.operations.entry(name)?.held, Held::Recv { once: true, .. }) {
+                    self.operations.remove(name);
+                } else if !more {
                     self.counters.rearmed_recv += 1;
                     self.submit(name);
                 }

@@ -76,6 +76,41 @@ fn accept_goes_on_and_receive_ends_with_the_peer() {
 }
 
 #[test]
+fn a_receive_for_once_leaves_nothing_pending() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    peer.write_all(&[7; 1500]).unwrap();
+    for (expected, more_waits) in [(1024, true), (476, false)] {
+        ring.recv_once(&socket, token(1));
+        let Event::Received(bytes) = next(&mut ring).event else { panic!() };
+        assert_eq!((bytes.len(), bytes.more_waits()), (expected, more_waits));
+        assert_eq!(ring.in_flight(), 0);
+    }
+    ring.close(socket);
+    ring.enter(Wait::No).unwrap();
+    assert_eq!(peer.read(&mut [0; 8]).unwrap(), 0);
+}
+
+#[test]
+fn a_receive_for_once_waits_for_a_buffer() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    peer.write_all(&[7; 5 * 1024]).unwrap();
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        ring.recv_once(&socket, token(1));
+        let Event::Received(bytes) = next(&mut ring).event else { panic!() };
+        held.push(bytes);
+    }
+    ring.recv_once(&socket, token(1));
+    ring.enter(Wait::AtMost(Duration::from_millis(50))).unwrap();
+    assert!(ring.completion().is_none());
+    held.pop();
+    let Event::Received(bytes) = next(&mut ring).event else { panic!() };
+    assert_eq!(bytes.len(), 1024);
+}
+
+#[test]
 fn a_receive_without_buffers_goes_on_when_one_comes_back() {
     let mut ring = small_ring();
     let (mut peer, socket) = pair();

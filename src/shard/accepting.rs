@@ -140,7 +140,7 @@ impl Shard {
         let socket = Rc::new(socket);
         let entry = self.connections.vacant_entry();
         let token = Token { slot: entry.key() as u32, generation };
-        let receiving = Receiving::Armed(self.ring.recv(&socket, token));
+        self.ring.recv_once(&socket, token);
         let mut http = http::Connection::new();
         if self.draining != Draining::No {
             http.drain();
@@ -150,9 +150,10 @@ impl Shard {
             socket,
             http,
             input: Vec::new(),
-            receiving,
+            receiving: Receiving::First,
             writing: Writing::Idle,
             phase: Phase::Open,
+            parted: false,
             awaiting: http::Awaiting::FirstHead,
             since_ms: self.now.monotonic_ms,
             stall: Stall::default(),

@@ -24,6 +24,8 @@ pub(super) struct Connection {
     pub(super) receiving: Receiving,
     pub(super) writing: Writing,
     pub(super) phase: Phase,
+    /// Whether the peer has asked for the end, and has sent nothing after that.
+    pub(super) parted: bool,
     /// What it waits for, since when.
     pub(super) awaiting: http::Awaiting,
     pub(super) since_ms: u64,
@@ -37,11 +39,14 @@ pub(super) struct Connection {
 /// The receiving half of the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receiving {
+    /// The ring receives the first bytes, for once: many a connection has but one request, and
+    /// can be closed at once if nothing is pending on it.
+    First,
     /// The ring receives.
     Armed(OperationId),
     /// Too much is waiting: the receive is being cancelled.
     Stopping,
-    /// Too much is waiting: the peer is not read from.
+    /// The peer is not read from: too much is waiting, or nothing more is wanted.
     Stopped,
     /// The peer has ended, or the connection has failed.
     Over,
@@ -106,6 +111,9 @@ impl Connection {
 
     /// Whether the ring holds a receive for it.
     pub(super) fn is_receiving(&self) -> bool {
-        matches!(self.receiving, Receiving::Armed(_) | Receiving::Stopping)
+        match self.receiving {
+            Receiving::First | Receiving::Armed(_) | Receiving::Stopping => true,
+            Receiving::Stopped | Receiving::Over => false,
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Received bytes to requests to answers.
 
 use crate::files::{Files, Now, Reply};
-use crate::http::{Method, Persistence, RequestHead, Status, Take};
-use crate::ring::{Follow, RecvError, SendError, Token};
+use crate::http::{Method, Persistence, RequestBody, RequestHead, Status, Take};
+use crate::ring::{Follow, RecvBuf, RecvError, SendError, Token};
 
 use super::Shard;
 use super::connection::{Phase, Receiving, Step, Writing};
@@ -30,8 +30,11 @@ const SPARE_INPUTS: usize = 64;
 const SPARE_INPUT_BYTES: usize = 64 * 1024;
 
 impl Shard {
-    pub(super) fn received(&mut self, token: Token, bytes: &[u8]) {
+    pub(super) fn received(&mut self, token: Token, bytes: &RecvBuf) {
         let connection = self.connection(token);
+        if connection.receiving == Receiving::First {
+            connection.receiving = Receiving::Stopped;
+        }
         if connection.phase != Phase::Open {
             return self.discard(token, bytes.len());
         }
@@ -45,7 +48,17 @@ impl Shard {
                 return self.serve_input(token);
             }
         }
-        self.settle(token);
+        self.connection(token).parted &= !bytes.more_waits();
+        self.go_on(token);
+    }
+
+    /// Begins with the body that follows, if one does, or sees what is to be waited for. The
+    /// connection may have ended when this returns.
+    fn go_on(&mut self, token: Token) {
+        match self.connection(token).writing {
+            Writing::Body { step: Step::Ready, .. } => self.pump(token),
+            _ => self.settle(token),
+        }
     }
 
     /// Keeps bytes for later, unless nothing more is taken from this peer.
@@ -80,19 +93,12 @@ impl Shard {
         let mut input = std::mem::take(&mut connection.input);
         let used = self.serve(token, &input);
         input.drain(..used);
-        let pipeline_bytes = self.config.limits.pipeline_bytes;
-        let connection = &mut self.connections[token.slot as usize];
         if !input.is_empty() {
-            connection.input = input;
+            self.connection(token).input = input;
         } else if self.spare_inputs.len() < SPARE_INPUTS && input.capacity() <= SPARE_INPUT_BYTES {
             self.spare_inputs.push(input);
         }
-        if connection.receiving == Receiving::Stopped
-            && connection.input.len() <= pipeline_bytes / 2
-        {
-            connection.receiving = Receiving::Armed(self.ring.recv(&connection.socket, token));
-        }
-        self.settle(token);
+        self.go_on(token);
     }
 
     /// Answers the requests at the start of `input`; returns how many bytes they were.
@@ -113,6 +119,8 @@ impl Shard {
             let reply = match connection.http.take(&input[used..], &self.head_limits) {
                 Take::Request(head) => {
                     used += head.bytes;
+                    connection.parted =
+                        head.persistence == Persistence::Close && head.body == RequestBody::None;
                     reply_to(&mut self.files, &head, connection.http.persistence(), &self.now)
                 }
                 Take::Refused(refusal) => {
@@ -142,14 +150,13 @@ impl Shard {
         used
     }
 
-    /// Hands the collected answers to the ring, and begins with the body that follows them.
+    /// Hands the collected answers to the ring; the body that follows them comes after.
     pub(super) fn send_answers(&mut self, token: Token, then: Option<Exchange>) {
         let connection = &mut self.connections[token.slot as usize];
         match (self.answers.len(), then) {
             (0, None) => {}
             (0, Some(exchange)) => {
                 connection.writing = Writing::Body { exchange, step: Step::Ready };
-                self.pump(token);
             }
             (count, then) => {
                 let counters = &self.assignment.counters;
@@ -180,7 +187,7 @@ impl Shard {
         }
         match std::mem::replace(&mut connection.writing, Writing::Idle) {
             Writing::Answers { then: None } | Writing::Idle => {
-                if connection.input.is_empty() && connection.receiving != Receiving::Stopped {
+                if connection.input.is_empty() {
                     self.settle(token);
                 } else {
                     self.serve_input(token);
@@ -227,6 +234,8 @@ impl Shard {
                 // The answer may have been sent while the cancellation was under way.
                 if matches!(connection.writing, Writing::Idle) {
                     self.serve_input(token);
+                } else {
+                    self.settle(token);
                 }
             }
             _ => {
