@@ -1,0 +1,31 @@
+//! Load generator and measuring tools for onering and the servers it is compared with.
+//!
+//! Modules, each using only those above it:
+//!
+//! | module | what it is | must not know |
+//! |---|---|---|
+//! | [`target`] | URLs, lists of them, which may be loaded | sockets |
+//! | [`request`] | request bytes prepared before the run | sockets, clocks |
+//! | [`response`] | where responses end, from bytes cut anywhere | sockets, clocks |
+//! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
+//! | [`process`] | CPU time and context switches of a server's processes | HTTP |
+//! | [`report`] | a run's result, as text and JSON | how it was measured |
+//!
+//! What a figure means: a request counts when its response was right (status 200, the expected
+//! length); latency runs from the moment a request is queued to be sent until the last byte of its
+//! response has been taken in, so that connections × requests in flight ÷ rate is the mean latency;
+//! the server's CPU time is that of its process and all descendants, read at both ends of the very
+//! interval in which requests are counted. Where client and server share a machine, compare CPU
+//! time per request before rates: a rate says as much about the client.
+
+pub mod target;
+
+pub mod request;
+
+pub mod response;
+
+pub mod tally;
+
+pub mod process;
+
+pub mod report;

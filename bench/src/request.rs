@@ -1,0 +1,130 @@
+//! The bytes of the requests, prepared once before the run.
+//!
+//! Nothing is put together while requests are sent: any few requests in a row are one contiguous
+//! range of a [`Script`].
+
+use crate::target::Target;
+use std::ops::Range;
+
+/// The HTTP version that is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.0; a persistent connection is asked for by `Connection: keep-alive`.
+    Http10,
+    /// HTTP/1.1; persistent unless `Connection: close` says otherwise.
+    Http11,
+}
+
+/// What a request says about its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// More requests follow.
+    Persist,
+    /// This is the last request of its connection.
+    Close,
+}
+
+/// Requests for every target in order, over and over, as one run of bytes.
+///
+/// `starts` has `targets + batch_max` entries: request `i` is `bytes[starts[i]..starts[i + 1]]`,
+/// where `starts[i] <= starts[i + 1] <= bytes.len()`; the requests after the last target repeat
+/// the first ones, so that a batch may begin at any target.
+#[derive(Clone, Debug)]
+pub struct Script {
+    bytes: Box<[u8]>,
+    starts: Box<[usize]>,
+    targets: usize,
+}
+
+impl Script {
+    /// Prepares requests for `targets` (not empty), of which up to `batch_max` are sent at once.
+    pub fn new(
+        targets: &[Target],
+        version: Version,
+        persistence: Persistence,
+        batch_max: usize,
+    ) -> Self {
+        let mut bytes = Vec::new();
+        let mut starts = vec![0];
+        for target in targets.iter().cycle().take(targets.len() + batch_max - 1) {
+            append(&mut bytes, target, version, persistence);
+            starts.push(bytes.len());
+        }
+        Self { bytes: bytes.into(), starts: starts.into(), targets: targets.len() }
+    }
+
+    /// All bytes; what [`Script::batch`] gives is a range of them.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Where `count` (at most `batch_max`) requests lie, of which the first is for `target`.
+    pub fn batch(&self, target: usize, count: usize) -> Range<usize> {
+        self.starts[target]..self.starts[target + count]
+    }
+
+    /// The target `count` places after `target`, round robin.
+    pub fn after(&self, target: usize, count: usize) -> usize {
+        (target + count) % self.targets
+    }
+}
+
+fn append(bytes: &mut Vec<u8>, target: &Target, version: Version, persistence: Persistence) {
+    let (version, connection) = match (version, persistence) {
+        (Version::Http10, Persistence::Persist) => ("1.0", "Connection: keep-alive\r\n"),
+        (Version::Http11, Persistence::Close) => ("1.1", "Connection: close\r\n"),
+        (Version::Http10, Persistence::Close) => ("1.0", ""),
+        (Version::Http11, Persistence::Persist) => ("1.1", ""),
+    };
+    let Target { authority, path } = target;
+    let request = format!("GET {path} HTTP/{version}\r\nHost: {authority}\r\n{connection}\r\n");
+    bytes.extend_from_slice(request.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(urls: &[&str]) -> Vec<Target> {
+        urls.iter().map(|url| url.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn one_request_says_what_it_must_and_no_more() {
+        let text = |version, persistence| {
+            let script = Script::new(&targets(&["http://h:1/p"]), version, persistence, 1);
+            String::from_utf8(script.bytes()[script.batch(0, 1)].to_vec()).unwrap()
+        };
+        let (persist, close) = (Persistence::Persist, Persistence::Close);
+        assert_eq!(text(Version::Http11, persist), "GET /p HTTP/1.1\r\nHost: h:1\r\n\r\n");
+        assert_eq!(
+            text(Version::Http11, close),
+            "GET /p HTTP/1.1\r\nHost: h:1\r\nConnection: close\r\n\r\n"
+        );
+        assert_eq!(
+            text(Version::Http10, persist),
+            "GET /p HTTP/1.0\r\nHost: h:1\r\nConnection: keep-alive\r\n\r\n"
+        );
+        assert_eq!(text(Version::Http10, close), "GET /p HTTP/1.0\r\nHost: h:1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_batch_may_begin_at_any_target_and_wraps() {
+        let list = targets(&["http://h/a", "http://h/bb", "http://h/c"]);
+        let script = Script::new(&list, Version::Http11, Persistence::Persist, 4);
+        for first in 0..3 {
+            for count in 1..=4 {
+                let batch = &script.bytes()[script.batch(first, count)];
+                let paths: Vec<_> = batch
+                    .split(|&b| b == b'\n')
+                    .filter_map(|line| line.strip_prefix(b"GET "))
+                    .map(|line| line.split(|&b| b == b' ').next().unwrap().to_vec())
+                    .collect();
+                let expected: Vec<_> =
+                    (0..count).map(|i| list[(first + i) % 3].path.clone().into_bytes()).collect();
+                assert_eq!(paths, expected);
+                assert_eq!(script.after(first, count), (first + count) % 3);
+            }
+        }
+    }
+}
