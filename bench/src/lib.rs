@@ -10,6 +10,7 @@
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
+//! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //!
 //! What a figure means: a request counts when its response was right (status 200, the expected
 //! length); latency runs from the moment a request is queued to be sent until the last byte of its
@@ -29,3 +30,5 @@ pub mod tally;
 pub mod process;
 
 pub mod report;
+
+pub mod floor;
