@@ -11,6 +11,7 @@
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
+//! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
 //!
 //! What a figure means: a request counts when its response was right (status 200, the expected
 //! length); latency runs from the moment a request is queued to be sent until the last byte of its
@@ -32,3 +33,5 @@ pub mod process;
 pub mod report;
 
 pub mod floor;
+
+pub mod client;
