@@ -12,6 +12,8 @@
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
+//! | [`compare`] | servers side by side, in a network namespace of their own | how a client works |
+//! | [`cli`] | the command line | |
 //!
 //! What a figure means: a request counts when its response was right (status 200, the expected
 //! length); latency runs from the moment a request is queued to be sent until the last byte of its
@@ -35,3 +37,7 @@ pub mod report;
 pub mod floor;
 
 pub mod client;
+
+pub mod compare;
+
+pub mod cli;

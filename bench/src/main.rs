@@ -1,3 +1,9 @@
 //! `onering-bench`: see the crate documentation of the library.
 
-fn main() {}
+use clap::Parser;
+use onering_bench::cli;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main(&cli::Cli::parse())
+}

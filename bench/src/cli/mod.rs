@@ -1,0 +1,166 @@
+//! The command line: one file for each command.
+
+mod compare;
+mod floor;
+mod run;
+
+use crate::client::RunError;
+use crate::compare::CompareError;
+use crate::floor::FloorError;
+use crate::target::TargetError;
+use clap::{Parser, Subcommand};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// CPUs as written in one value, such as `0,2-3`. (An alias, so that the option is taken once.)
+type Cpus = Vec<usize>;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  measured, nothing went wrong (floor: ended by SIGTERM or SIGINT)
+  1  measured, but some requests failed or none succeeded: see the errors in the result
+  2  the command line, a target or a list is wrong
+  3  the environment does not allow it: no ring, no server, no descriptors
+  4  a permission is missing";
+
+/// Load generator and measuring tools for web servers.
+#[derive(Debug, Parser)]
+#[command(name = "onering-bench", version, after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Floor(floor::Arguments),
+    Run(run::Arguments),
+    Compare(compare::Arguments),
+}
+
+/// Does what the command line says; prints results to standard output, errors to standard error.
+pub fn main(cli: &Cli) -> ExitCode {
+    let result = match &cli.command {
+        Command::Floor(arguments) => arguments.execute(),
+        Command::Run(arguments) => arguments.execute(),
+        Command::Compare(arguments) => arguments.execute(),
+    };
+    match result {
+        Ok(Verdict::Clean) => ExitCode::SUCCESS,
+        Ok(Verdict::Errors) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("onering-bench: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// How a command that ran to its end went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Exit code 0.
+    Clean,
+    /// Exit code 1.
+    Errors,
+}
+
+/// Why a command did not run to its end.
+#[derive(Debug, thiserror::Error)]
+enum CommandError {
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error("{0}")]
+    Usage(&'static str),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Floor(#[from] FloorError),
+    #[error(transparent)]
+    Compare(#[from] CompareError),
+    #[error("cannot write {}: {error}", path.display())]
+    Write { path: PathBuf, error: io::Error },
+    #[error("cannot wait for signals: {0}")]
+    Signals(io::Error),
+}
+
+impl CommandError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Target(_) | Self::Usage(_) => 2,
+            Self::Compare(error) if error.is_usage() => 2,
+            Self::Compare(error) if error.is_permission() => 4,
+            Self::Floor(FloorError::Listen(onering::sys::socket::ListenError::Privileged {
+                ..
+            })) => 4,
+            Self::Run(RunError::Ring(error)) | Self::Floor(FloorError::Ring(error)) => {
+                use onering::ring::SetupError::{Disabled, Forbidden};
+                if matches!(error, Disabled { .. } | Forbidden { .. }) { 4 } else { 3 }
+            }
+            _ => 3,
+        }
+    }
+}
+
+/// Writes a result as JSON, `-` meaning standard output.
+fn write_json(path: &Path, result: &impl serde::Serialize) -> Result<(), CommandError> {
+    let failed = |error| CommandError::Write { path: path.to_owned(), error };
+    let mut json = serde_json::to_vec_pretty(result).map_err(|e| failed(e.into()))?;
+    json.push(b'\n');
+    if path == Path::new("-") {
+        use std::io::Write;
+        io::stdout().write_all(&json).map_err(failed)
+    } else {
+        std::fs::write(path, json).map_err(failed)
+    }
+}
+
+/// Prints a result, unless standard output already is its JSON.
+fn print_text(json: Option<&Path>, text: &impl fmt::Display) {
+    if json != Some(Path::new("-")) {
+        print!("{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn examples_in_the_help_can_be_parsed() {
+        let command = Cli::command();
+        for subcommand in command.get_subcommands() {
+            let help = subcommand.get_after_help().unwrap().to_string();
+            let examples: Vec<_> =
+                help.lines().filter_map(|line| line.strip_prefix("  onering-bench ")).collect();
+            assert!(!examples.is_empty(), "{}", subcommand.get_name());
+            for example in examples {
+                let words = ["onering-bench"].into_iter().chain(example.split_whitespace());
+                if let Err(error) = Cli::try_parse_from(words) {
+                    panic!("{example}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for line in [
+            "run --target http://127.0.0.1/ --close --requests-per-connection 3",
+            "run --target http://127.0.0.1/ --connections 0",
+            "run --target http://127.0.0.1/ --requests-per-connection 0",
+            "run",
+            "floor --listen 127.0.0.1:80 --cpus 0",
+        ] {
+            let words = ["onering-bench"].into_iter().chain(line.split(' '));
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! wrk as a second client: what it prints, read.
+
+use super::cell::Cell;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+/// Why wrk gave no figures.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WrkError {
+    /// It failed.
+    #[error("wrk failed: {0}")]
+    Failed(String),
+    /// It printed something else than expected.
+    #[error("wrk printed no `{0}`")]
+    Output(&'static str),
+}
+
+/// What wrk printed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Printed {
+    /// Requests answered.
+    pub(super) requests: u64,
+    /// Requests answered per second.
+    pub(super) requests_per_s: f64,
+    /// Socket errors of all kinds and statuses other than 2xx and 3xx.
+    pub(super) errors: u64,
+}
+
+/// wrk with one thread. Its durations are whole seconds.
+pub(super) fn command(program: &Path, url: &str, cell: Cell, duration: Duration) -> Command {
+    let mut command = Command::new(program);
+    command.args(["-t1", &format!("-c{}", cell.connections)]);
+    command.arg(format!("-d{}s", duration.as_secs_f64().ceil().max(1.0)));
+    if cell.close {
+        command.args(["-H", "Connection: close"]);
+    }
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The figures in what it printed.
+pub(super) fn read(output: &Output) -> Result<Printed, WrkError> {
+    if !output.status.success() {
+        return Err(WrkError::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    parse(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn parse(text: &str) -> Result<Printed, WrkError> {
+    let after = |name: &'static str| {
+        text.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim)
+    };
+    let requests = text
+        .lines()
+        .find_map(|line| line.trim().split_once(" requests in "))
+        .and_then(|(count, _)| count.parse().ok())
+        .ok_or(WrkError::Output("requests in"))?;
+    let requests_per_s = after("Requests/sec:")
+        .and_then(|rate| rate.parse().ok())
+        .ok_or(WrkError::Output("Requests/sec:"))?;
+    // "connect 0, read 3, write 0, timeout 0"
+    let socket_errors = after("Socket errors:").map_or(0, |kinds| {
+        let counts = kinds.split(',').filter_map(|kind| kind.trim().split_once(' '));
+        counts.filter_map(|(_, count)| count.parse::<u64>().ok()).sum()
+    });
+    let statuses =
+        after("Non-2xx or 3xx responses:").and_then(|count| count.parse().ok()).unwrap_or(0);
+    Ok(Printed { requests, requests_per_s, errors: socket_errors + statuses })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLEAN: &str = "\
+Running 3s test @ http://127.0.0.1:8000/
+  1 threads and 64 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   372.11us  103.77us   4.60ms   85.53%
+    Req/Sec   171.24k     4.71k  178.57k    77.42%
+  527893 requests in 3.10s, 643.31MB read
+Requests/sec: 170291.05
+Transfer/sec:    207.53MB
+";
+
+    #[test]
+    fn a_clean_run_is_read() {
+        let printed = parse(CLEAN).unwrap();
+        assert_eq!(printed, Printed { requests: 527_893, requests_per_s: 170_291.05, errors: 0 });
+    }
+
+    #[test]
+    fn errors_are_added_up() {
+        let text = format!(
+            "{CLEAN}  Socket errors: connect 1, read 2, write 3, timeout 4\n  \
+             Non-2xx or 3xx responses: 5\n"
+        );
+        assert_eq!(parse(&text).unwrap().errors, 15);
+    }
+
+    #[test]
+    fn other_output_is_refused() {
+        assert!(matches!(parse("hello"), Err(WrkError::Output("requests in"))));
+        let cut = CLEAN.split("Requests/sec").next().unwrap();
+        assert!(matches!(parse(cut), Err(WrkError::Output("Requests/sec:"))));
+    }
+}
