@@ -144,8 +144,8 @@ struct Connection {
     owed: usize,
     /// Answers in flight.
     sending: usize,
-    /// The peer has sent its FIN: close as soon as nothing is owed.
-    ended: bool,
+    /// A receive is pending. If none is, close as soon as nothing is owed.
+    receiving: bool,
 }
 
 impl Shard {
@@ -181,21 +181,24 @@ impl Shard {
         match event {
             Event::Received(bytes) => {
                 connection.owed += connection.heads.count(&bytes);
+                connection.receiving = !self.close;
+                if self.close && connection.owed == 0 {
+                    self.ring.recv_once(&connection.socket, token);
+                    connection.receiving = true;
+                }
                 self.pump(slot);
             }
             Event::Sent(Ok(())) => {
                 connection.owed -= connection.sending;
                 connection.sending = 0;
-                if self.close && !connection.ended {
-                    // The receive that is armed holds the socket: only this sends the FIN. Its
-                    // failure means that the peer is gone, which the receive tells as well.
-                    let _ = socket::shutdown_both(&connection.socket);
+                if self.close {
+                    self.drop_connection(slot);
                 } else {
                     self.pump(slot);
                 }
             }
             Event::Ended => {
-                connection.ended = true;
+                connection.receiving = false;
                 self.pump(slot);
             }
             _ => self.drop_connection(slot),
@@ -209,14 +212,19 @@ impl Shard {
         let entry = self.connections.vacant_entry();
         // A descriptor is at hand for each connection, so that their number fits.
         let token = Token { slot: entry.key() as u32, generation };
-        self.ring.recv(&socket, token);
+        // With one request per connection nothing is left pending, so that a close suffices.
+        if self.close {
+            self.ring.recv_once(&socket, token);
+        } else {
+            self.ring.recv(&socket, token);
+        }
         entry.insert(Connection {
             generation,
             socket,
             heads: HeadCounter::default(),
             owed: 0,
             sending: 0,
-            ended: false,
+            receiving: true,
         });
     }
 
@@ -232,15 +240,16 @@ impl Shard {
             let buf = SendBuf::Shared(Rc::clone(&self.answers), 0..bytes);
             let token = Token { slot: slot as u32, generation: connection.generation };
             self.ring.send(&connection.socket, buf, Follow::Nothing, token);
-        } else if connection.ended {
+        } else if !connection.receiving {
             self.drop_connection(slot);
         }
     }
 
     fn drop_connection(&mut self, slot: usize) {
         let connection = self.connections.remove(slot);
-        if !connection.ended {
-            // A receive may be armed: it ends by this, and with it the last hold on the socket.
+        if connection.receiving {
+            // The receive holds the socket: it ends by this, and with it the last hold. A failure
+            // means that the peer is gone, which the receive tells as well.
             let _ = socket::shutdown_both(&connection.socket);
         }
         self.ring.close(connection.socket);
