@@ -109,9 +109,6 @@ fn limits(mut table: Table<'_>, draft: &mut Draft) {
     t.set("requests_per_turn", draft, whole(1..=65_536), |draft, count| {
         draft.config.limits.requests_per_turn = count;
     });
-    t.set("bytes_per_turn", draft, bytes(4 * KIB..=GIB), |draft, bytes| {
-        draft.config.limits.bytes_per_turn = bytes;
-    });
     t.set("pipeline", draft, bytes(KIB..=16 * MIB), |draft, bytes| {
         draft.config.limits.pipeline_bytes = bytes;
     });

@@ -102,8 +102,6 @@ pub struct Limits {
     pub connections_per_shard: usize,
     /// Pipelined requests that one connection may have answered in one turn of the loop.
     pub requests_per_turn: usize,
-    /// Body bytes that one connection may send in one turn of the loop.
-    pub bytes_per_turn: usize,
     /// Bytes of unread pipelined requests kept for a connection. Beyond: it is not read from.
     pub pipeline_bytes: usize,
     /// Length of a listener's accept queue; the kernel clamps it to `net.core.somaxconn`.
@@ -159,7 +157,7 @@ pub enum ETag {
 /// How bodies are sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Bytes that one sendfile(2) may move.
+    /// Bytes of a body that one connection may send in one turn of the loop, by one sendfile(2).
     pub quantum_bytes: usize,
     /// Bytes of a cold file that one read brings in; also the size of a registered buffer.
     pub cold_window_bytes: usize,

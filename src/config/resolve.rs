@@ -271,17 +271,6 @@ impl Draft {
             );
             self.problem_of(self.set_one_of(["limits.pipeline", "limits.head"]), message);
         }
-        if limits.bytes_per_turn < transfer.quantum_bytes {
-            let message = format!(
-                "a turn of {} bytes would never allow a quantum of {}; raise \
-                 `limits.bytes_per_turn` or lower `transfer.quantum`",
-                limits.bytes_per_turn, transfer.quantum_bytes
-            );
-            self.problem_of(
-                self.set_one_of(["limits.bytes_per_turn", "transfer.quantum"]),
-                message,
-            );
-        }
         if !ring.recv_buffers.is_power_of_two() {
             let near = ring.recv_buffers.checked_next_power_of_two().unwrap_or(32_768);
             let message = format!("the kernel takes a power of two: write {near}");

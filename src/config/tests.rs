@@ -77,7 +77,6 @@ head = "2KiB"
 fields = 3
 connections_per_shard = 4
 requests_per_turn = 5
-bytes_per_turn = "6MiB"
 pipeline = "7KiB"
 backlog = 8
 
@@ -135,7 +134,6 @@ min_wait = "24us"
             fields: 3,
             connections_per_shard: 4,
             requests_per_turn: 5,
-            bytes_per_turn: 6 << 20,
             pipeline_bytes: 7 << 10,
             backlog: 8,
         },
@@ -242,7 +240,6 @@ fn contradictions_are_found_where_they_were_written() {
     assert_problem("listen_fds = [3, 3]", "1:14: listen_fds", "there twice");
     assert_problem("[limits]\nrequest_line = \"32KiB\"", "2:16: limits.request_line", "no room");
     assert_problem("[limits]\npipeline = \"16KiB\"", "2:12: limits.pipeline", "one head");
-    assert_problem("[transfer]\nquantum = \"1MiB\"", "2:11: transfer.quantum", "bytes_per_turn");
     assert_problem("[transfer]\ncold_window = \"5000B\"", "2:15: transfer.cold_window", "pages");
     assert_problem("[ring]\nrecv_buffers = 1000", "2:16: ring.recv_buffers", "write 1024");
     assert_problem("[timeouts]\ndefer_accept = \"500ms\"", "2:16: timeouts.defer_accept", "whole");

@@ -30,8 +30,7 @@ enum Quantum {
 impl Shard {
     /// Moves one quantum of the body under way.
     pub(super) fn pump(&mut self, token: Token) {
-        let quantum_bytes =
-            self.config.transfer.quantum_bytes.min(self.config.limits.bytes_per_turn);
+        let quantum_bytes = self.config.transfer.quantum_bytes;
         let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange, step } = &mut connection.writing else { return };
         if !exchange.pull(quantum_bytes) {
