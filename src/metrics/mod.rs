@@ -191,8 +191,10 @@ counters! {
     sq_full,
     /// Multishot receives that ended because no provided buffer was left.
     enobufs,
-    /// Sends that the kernel left unfinished, continued from where they stood.
+    /// Sends for which the socket had no room, continued from where they stood.
     short_sends,
+    /// Waits for room that were ended by the peer's FIN and not by room, tried again later.
+    room_retries,
     /// Multishot accepts armed again after the kernel had ended them.
     rearmed_accept,
     /// Multishot receives armed again after the kernel had ended them.
@@ -240,6 +242,7 @@ impl Counters {
             sq_full,
             enobufs,
             short_sends,
+            room_retries,
             rearmed_accept,
             rearmed_recv,
             cancels,
@@ -259,6 +262,7 @@ impl Counters {
         self.sq_full.set(sq_full);
         self.enobufs.set(enobufs);
         self.short_sends.set(short_sends);
+        self.room_retries.set(room_retries);
         self.rearmed_accept.set(rearmed_accept);
         self.rearmed_recv.set(rearmed_recv);
         self.cancels.set(cancels);

@@ -15,8 +15,10 @@ pub struct Counters {
     pub sq_full: u64,
     /// Multishot receives that ended because no provided buffer was left.
     pub enobufs: u64,
-    /// Sends that the kernel left unfinished, continued from where they stood.
+    /// Sends for which the socket had no room, continued from where they stood.
     pub short_sends: u64,
+    /// Waits for room that were ended by the peer's FIN and not by room, tried again later.
+    pub room_retries: u64,
     /// Multishot accepts armed again after the kernel had ended them.
     pub rearmed_accept: u64,
     /// Multishot receives armed again after the kernel had ended them.

@@ -32,8 +32,8 @@ pub(super) enum Held {
     SendVectored { socket: Socket, message: Box<Message>, sent: usize },
     /// A connection being made; the kernel copies the address when the submission is taken.
     Connect { socket: Socket, address: Box<nix::sys::socket::SockaddrStorage> },
-    /// A one-time poll.
-    Poll { descriptor: Socket },
+    /// A one-time poll for `events`.
+    Poll { descriptor: Socket, events: libc::c_short },
     /// A read of a file.
     Read { file: Rc<OwnedFd>, lease: Lease },
 }
@@ -59,7 +59,7 @@ impl Held {
             | Held::Send { socket, .. }
             | Held::SendVectored { socket, .. }
             | Held::Connect { socket, .. } => socket.as_raw_fd(),
-            Held::Poll { descriptor } => descriptor.as_raw_fd(),
+            Held::Poll { descriptor, .. } => descriptor.as_raw_fd(),
             Held::Read { file, .. } => file.as_raw_fd(),
         }
     }
@@ -169,7 +169,10 @@ mod tests {
     use super::*;
 
     fn poll() -> Held {
-        Held::Poll { descriptor: Rc::new(std::fs::File::open("/dev/null").unwrap().into()) }
+        Held::Poll {
+            descriptor: Rc::new(std::fs::File::open("/dev/null").unwrap().into()),
+            events: libc::POLLIN,
+        }
     }
 
     const TOKEN: Token = Token { slot: 3, generation: 9 };

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
@@ -30,6 +30,11 @@ pub type Socket = Rc<OwnedFd>;
 
 /// Completions taken from the queue at a time.
 const BATCH: usize = 64;
+
+/// After how long a socket is tried again whose peer has ended its side. Polls answer at once then,
+/// with POLLRDHUP, whether there is room or not: sends that waited in the kernel would each occupy a
+/// worker thread, and polling again would spin.
+const RETRY: Duration = Duration::from_millis(8);
 
 /// Whether more bytes of the same answer come right after a send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +107,9 @@ pub struct Ring {
     backlog: VecDeque<squeue::Entry>,
     /// Receives that wait for a provided buffer.
     starved: VecDeque<UserData>,
+    /// Sends and polls that wait for room on a socket whose peer has ended, in the order of their
+    /// time.
+    retries: VecDeque<(Instant, UserData)>,
     /// Completions that the kernel does not know of: cancelled while not armed.
     own_completions: VecDeque<Completion>,
     batch: Batch,
@@ -156,6 +164,7 @@ impl Ring {
             min_wait_us,
             backlog: VecDeque::new(),
             starved: VecDeque::new(),
+            retries: VecDeque::new(),
             own_completions: VecDeque::new(),
             batch: Batch { entries: [const { MaybeUninit::uninit() }; BATCH], next: 0, filled: 0 },
             spare_messages: Vec::new(),
@@ -254,10 +263,7 @@ impl Ring {
     }
 
     fn poll(&mut self, descriptor: &Socket, events: libc::c_short, token: Token) -> OperationId {
-        let name = self.operations.insert(token, Held::Poll { descriptor: Rc::clone(descriptor) });
-        let poll = opcode::PollAdd::new(Fd(descriptor.as_raw_fd()), events as u32).build();
-        self.push(poll.user_data(name.pack()));
-        OperationId(name.pack())
+        self.start(token, Held::Poll { descriptor: Rc::clone(descriptor), events })
     }
 
     /// Reads up to a whole buffer of a file from `offset` bytes on.
@@ -337,6 +343,7 @@ impl Ring {
     /// Nothing completes between two calls. An error means that the ring is unusable.
     pub fn enter(&mut self, wait: Wait) -> io::Result<()> {
         self.rearm_starved();
+        self.retry();
         self.drain_backlog()?;
         let idle = self.batch.next == self.batch.filled
             && self.own_completions.is_empty()
@@ -353,10 +360,16 @@ impl Ring {
             return Ok(());
         }
         self.counters.enters += 1;
-        let timeout = match wait {
-            Wait::AtMost(timeout) if want > 0 => Some(Timespec::from(timeout)),
-            _ => None,
+        let patience = match wait {
+            Wait::AtMost(patience) => Some(patience),
+            Wait::No | Wait::Completion => None,
         };
+        let patience = if self.retries.is_empty() {
+            patience
+        } else {
+            Some(patience.unwrap_or(RETRY).min(RETRY))
+        };
+        let timeout = patience.filter(|_| want > 0).map(Timespec::from);
         let submitter = self.uring.submitter();
         let entered = match &timeout {
             None => submitter.submit_and_wait(want),
@@ -403,8 +416,10 @@ impl Ring {
     /// Queues the submission for an entry of the table, from wherever it stands.
     fn submit(&mut self, name: UserData) {
         let entry = &mut self.operations.entry(name).expect("submitted while in the table").held;
+        let name = UserData { operation: entry.operation(), ..name };
         let descriptor = Fd(entry.descriptor());
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        // Waiting for room is done by a poll of ours: see RETRY.
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         let submission = match entry {
             Held::Accept { .. } => opcode::AcceptMulti::new(descriptor)
                 .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
@@ -434,8 +449,9 @@ impl Ring {
             Held::Connect { address, .. } => {
                 opcode::Connect::new(descriptor, address.as_ptr().cast(), address.len()).build()
             }
-            Held::Poll { .. } | Held::Read { .. } => {
-                unreachable!("polls and reads are queued by their own methods and never again")
+            Held::Poll { events, .. } => opcode::PollAdd::new(descriptor, *events as u32).build(),
+            Held::Read { .. } => {
+                unreachable!("reads are queued by their own method and never again")
             }
         };
         self.push(submission.user_data(name.pack()));
@@ -540,10 +556,8 @@ impl Ring {
                 self.operations.remove(name);
                 Event::Connected(outcome.map(drop).map_err(ConnectError::from_errno))
             }
-            Operation::Poll => {
-                self.operations.remove(name);
-                Event::Polled(outcome.map(drop).map_err(PollError::from_errno))
-            }
+            Operation::Room => self.room(name, outcome)?,
+            Operation::Poll => self.polled(name, outcome)?,
             Operation::Read => match (self.operations.remove(name), outcome) {
                 (Some(InFlight { held: Held::Read { lease, .. }, .. }), Ok(bytes)) => {
                     Event::Read(Ok((lease, bytes)))
@@ -643,6 +657,61 @@ impl Ring {
         }
     }
 
+    /// Waits until the socket has room for the rest of a send.
+    fn await_room(&mut self, name: UserData) {
+        let Some(entry) = self.operations.entry(name) else { return };
+        let poll = opcode::PollAdd::new(Fd(entry.held.descriptor()), libc::POLLOUT as u32).build();
+        let name = UserData { operation: Operation::Room, ..name };
+        self.push(poll.user_data(name.pack()));
+    }
+
+    /// Goes on with what has waited long enough for a peer that has ended.
+    fn retry(&mut self) {
+        while let Some(&(due, name)) = self.retries.front() {
+            if due > Instant::now() {
+                return;
+            }
+            self.retries.pop_front();
+            if self.operations.entry(name).is_some() {
+                self.submit(name);
+            }
+        }
+    }
+
+    /// Whether a poll has answered only because the peer has ended; it is tried again later then.
+    fn deferred(&mut self, name: UserData, outcome: Result<usize, i32>) -> bool {
+        const SETTLED: usize =
+            (libc::POLLIN | libc::POLLOUT | libc::POLLERR | libc::POLLHUP) as usize;
+        let deferred = outcome.is_ok_and(|ready| ready & SETTLED == 0);
+        if deferred {
+            self.counters.room_retries += 1;
+            self.retries.push_back((Instant::now() + RETRY, name));
+        }
+        deferred
+    }
+
+    fn room(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
+        match outcome {
+            Ok(_) if self.deferred(name, outcome) => None,
+            Ok(_) => {
+                self.submit(name);
+                None
+            }
+            Err(errno) => {
+                self.operations.remove(name);
+                Some(Event::Sent(Err(SendError::from_errno(errno))))
+            }
+        }
+    }
+
+    fn polled(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
+        if self.deferred(name, outcome) {
+            return None;
+        }
+        self.operations.remove(name);
+        Some(Event::Polled(outcome.map(drop).map_err(PollError::from_errno)))
+    }
+
     fn sent(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
         let (total, sent) = match &mut self.operations.entry(name)?.held {
             Held::Send { buf, sent, .. } => (buf.len(), sent),
@@ -651,11 +720,14 @@ impl Ring {
         };
         let result = match outcome {
             Ok(bytes) if *sent + bytes >= total => Ok(()),
-            // MSG_WAITALL leaves a rest only where a signal or a lack of memory came between.
             Ok(bytes @ 1..) => {
                 *sent += bytes;
                 self.counters.short_sends += 1;
-                self.submit(name);
+                self.await_room(name);
+                return None;
+            }
+            Err(libc::EAGAIN) => {
+                self.await_room(name);
                 return None;
             }
             Ok(0) => Err(SendError::Unexpected(0)),
@@ -715,7 +787,8 @@ impl Drop for Ring {
             while let Some(completion) = self.completion() {
                 drop(completion);
             }
-            for name in std::mem::take(&mut self.starved) {
+            let unknown_to_kernel = self.retries.drain(..).map(|(_, name)| name);
+            for name in unknown_to_kernel.chain(self.starved.drain(..)) {
                 self.operations.remove(name);
             }
             if self.operations.is_empty() && self.backlog.is_empty() {

@@ -310,3 +310,38 @@ fn dropping_a_ring_lets_go_of_everything_in_flight() {
     let _ = peer.read_to_end(&mut rest);
     assert!(rest.iter().all(|&byte| byte == 1));
 }
+
+#[test]
+fn sends_to_a_peer_that_has_ended_wait_for_room() {
+    let mut ring = small_ring();
+    for vectored in [false, true] {
+        let (mut peer, socket) = pair();
+        peer.shutdown(Shutdown::Write).unwrap();
+        let bytes: Rc<[u8]> = vec![7; 16 << 20].into();
+        let half = SendBuf::Shared(Rc::clone(&bytes), 0..8 << 20);
+        let whole = SendBuf::Shared(bytes, 0..16 << 20);
+        if vectored {
+            ring.send_vectored(&socket, &mut vec![half.clone(), half], token(1));
+        } else {
+            ring.send(&socket, whole, Follow::Nothing, token(1));
+        }
+        for _ in 0..20 {
+            ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();
+            assert!(ring.completion().is_none(), "{vectored}");
+        }
+        let reader = std::thread::spawn(move || {
+            let mut received = vec![0; 16 << 20];
+            peer.read_exact(&mut received).unwrap();
+        });
+        let sent = next(&mut ring);
+        assert!(matches!(sent.event, Event::Sent(Ok(()))), "{vectored} {sent:?}");
+        reader.join().unwrap();
+        let counters = ring.counters();
+        assert!((1..200).contains(&counters.room_retries), "{counters:?}");
+    }
+    // A send that waited inside the kernel would occupy a worker.
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        let name = std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap();
+        assert!(name.trim() != format!("iou-wrk-{}", nix::unistd::gettid()), "{name}");
+    }
+}

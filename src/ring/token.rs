@@ -19,6 +19,8 @@ pub(super) enum Operation {
     Recv,
     Send,
     SendVectored,
+    /// Waiting until a send can go on; in the slot of that send.
+    Room,
     Connect,
     Poll,
     Read,
@@ -29,11 +31,12 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    const ALL: [Operation; 11] = [
+    const ALL: [Operation; 12] = [
         Operation::Accept,
         Operation::Recv,
         Operation::Send,
         Operation::SendVectored,
+        Operation::Room,
         Operation::Connect,
         Operation::Poll,
         Operation::Read,

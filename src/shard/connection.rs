@@ -70,8 +70,6 @@ pub(super) enum Step {
     Ready,
     /// Room in the socket's buffer.
     AwaitWritable,
-    /// A little time: the socket says that it is writable, and is not.
-    AwaitRetry,
     /// A buffer for a cold part of the file.
     AwaitLease,
     /// A cold part of the file.

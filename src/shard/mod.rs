@@ -45,9 +45,6 @@ use wheel::Wheel;
 
 pub use inbox::{Inbox, Inboxes, Letter};
 
-/// Milliseconds after which a socket that was said to be writable, but was not, is tried again.
-const RETRY_MS: u64 = 8;
-
 /// Why a shard could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
@@ -97,8 +94,6 @@ pub struct Shard {
     ready: VecDeque<Token>,
     /// Connections that wait for a buffer to read a cold file into.
     wanting_lease: VecDeque<Token>,
-    /// Connections to try again, and when.
-    retries: VecDeque<(u64, Token)>,
     draining: Draining,
     /// Answers of the connection that is being served, on their way to the ring.
     answers: Vec<SendBuf>,
@@ -135,7 +130,6 @@ impl Shard {
             next_generation: 0,
             ready: VecDeque::new(),
             wanting_lease: VecDeque::new(),
-            retries: VecDeque::new(),
             draining: Draining::No,
             answers: Vec::new(),
             fired: Vec::new(),
@@ -181,7 +175,6 @@ impl Shard {
         let now_ms = self.now.monotonic_ms;
         let times = [
             self.wheel.next_ms(now_ms),
-            self.retries.front().map(|(due_ms, _)| due_ms.saturating_sub(now_ms)),
             self.accept_again_ms(),
             self.draining.ends_ms().map(|end_ms| end_ms.saturating_sub(now_ms)),
         ];
@@ -244,13 +237,6 @@ impl Shard {
 
     /// Gives each connection that has work left one more go.
     fn work_ready(&mut self) {
-        while let Some(&(due_ms, token)) = self.retries.front() {
-            if due_ms > self.now.monotonic_ms {
-                break;
-            }
-            self.retries.pop_front();
-            self.ready.push_back(token);
-        }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             if self.is_current(token) {
@@ -263,7 +249,7 @@ impl Shard {
     fn resume(&mut self, token: Token) {
         match &self.connection(token).writing {
             Writing::Idle => self.serve_input(token),
-            Writing::Body { step: Step::Ready | Step::AwaitRetry, .. } => self.pump(token),
+            Writing::Body { step: Step::Ready, .. } => self.pump(token),
             Writing::Body { .. } | Writing::Answers { .. } => {}
         }
     }

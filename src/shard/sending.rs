@@ -9,16 +9,16 @@ use crate::ring::{Follow, Lease, ReadError, SendBuf, SendError, Token};
 use crate::sys::file::{self, Residency};
 use crate::sys::socket;
 
+use super::Shard;
 use super::connection::{Connection, Phase, Step, Writing};
 use super::exchange::{Exchange, Piece};
-use super::{RETRY_MS, Shard};
 
 /// What a quantum has come to.
 enum Quantum {
     /// All of it is with the kernel.
     Sent,
-    /// The socket's buffer is full; `progress`: after it took some of it.
-    Full { progress: bool },
+    /// The socket's buffer is full.
+    Full,
     /// The file must be read first.
     Cold,
     /// The file has become shorter than was promised.
@@ -50,13 +50,7 @@ impl Shard {
                 self.settle(token);
             }
             Quantum::Sent => self.body_sent(token),
-            Quantum::Full { progress: false } if *step == Step::AwaitWritable => {
-                // The poll says writable at once when the peer has sent its FIN (RDHUP), room or
-                // not: polling again would spin.
-                *step = Step::AwaitRetry;
-                self.retries.push_back((self.now.monotonic_ms + RETRY_MS, token));
-            }
-            Quantum::Full { .. } => {
+            Quantum::Full => {
                 counters.sendfile_would_block.add(1);
                 *step = Step::AwaitWritable;
                 self.ring.poll_writable(&connection.socket, token);
@@ -201,14 +195,10 @@ fn send_quantum(socket: &crate::ring::Socket, exchange: &mut Exchange) -> Quantu
         }
         Residency::Cold | Residency::Unknown => {}
     }
-    let mut progress = false;
     while !exchange.head_rest().is_empty() {
         match socket::send_more(socket, exchange.head_rest()) {
-            Ok(bytes) => {
-                exchange.head_sent += bytes;
-                progress = true;
-            }
-            Err(error) => return failed(error, progress),
+            Ok(bytes) => exchange.head_sent += bytes,
+            Err(error) => return failed(error),
         }
     }
     let mut offset = piece.offset;
@@ -218,16 +208,16 @@ fn send_quantum(socket: &crate::ring::Socket, exchange: &mut Exchange) -> Quantu
             exchange.advance(bytes);
             match exchange.piece {
                 None => Quantum::Sent,
-                Some(_) => Quantum::Full { progress: true },
+                Some(_) => Quantum::Full,
             }
         }
-        Err(error) => failed(error, progress),
+        Err(error) => failed(error),
     }
 }
 
-fn failed(error: socket::SendError, progress: bool) -> Quantum {
+fn failed(error: socket::SendError) -> Quantum {
     match error {
-        socket::SendError::WouldBlock | socket::SendError::NoMemory => Quantum::Full { progress },
+        socket::SendError::WouldBlock | socket::SendError::NoMemory => Quantum::Full,
         socket::SendError::Unsupported | socket::SendError::FileFailed => Quantum::Cold,
         socket::SendError::Closed | socket::SendError::Other(_) => Quantum::Gone,
     }
