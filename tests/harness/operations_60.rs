@@ -37,6 +37,20 @@ fn assert_refused(exit: &Exit, phrases: &[&str]) {
 }
 
 #[test]
+fn a_filter_that_forbids_io_uring_is_named_with_the_remedy() {
+    let site = site();
+    let exit = refusal(&site, |args| args.confined(Confinement::Refused(libc::EPERM)));
+    assert_refused(&exit, &["seccomp", "io_uring_setup", "EPERM", "--security-opt"]);
+}
+
+#[test]
+fn a_filter_that_denies_that_io_uring_exists_is_seen_through() {
+    let site = site();
+    let exit = refusal(&site, |args| args.confined(Confinement::Refused(libc::ENOSYS)));
+    assert_refused(&exit, &["seccomp", "io_uring_setup", "ENOSYS", "--security-opt"]);
+}
+
+#[test]
 fn a_kernel_without_a_needed_flag_is_named_with_the_remedy() {
     let site = site();
     let exit = refusal(&site, |args| args.confined(Confinement::WithoutFlags(DEFER_TASKRUN)));
