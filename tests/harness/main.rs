@@ -1,0 +1,7 @@
+//! What the program must do. These tests need no source tree: they also run in the emulator, on
+//! every kernel that we support.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod operations_60;

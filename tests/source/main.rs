@@ -1,0 +1,4 @@
+//! What the source must be: checks that read the source tree, so they run on the development
+//! machine only. What the program must do is in `tests/harness`, which runs on every kernel.
+
+mod layout_00;

@@ -1,0 +1,47 @@
+//! What the tests over sockets use: a server process of one's own, a client that sends raw bytes,
+//! and a wait that gives up.
+//!
+//! Nothing here sleeps for a result or looks at how long something took: a test waits until what
+//! it expects has happened, and fails after [`PATIENCE`].
+
+#![allow(dead_code, reason = "a toolbox: not every test needs every tool")]
+
+pub(crate) mod client;
+pub(crate) mod seccomp;
+pub(crate) mod server;
+
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub(crate) use client::Client;
+pub(crate) use server::{Args, Server};
+
+/// How long a test waits for anything before it fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Returns what `probe` gives as soon as it gives something; panics when that takes too long.
+#[track_caller]
+pub(crate) fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Returns as soon as `condition` holds; panics when that takes too long.
+#[track_caller]
+pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    wait_for(what, || condition().then_some(()));
+}
+
+/// Says that the running test cannot be run here, and why; the test then returns. `tests/run`
+/// counts it apart. The line passes by libtest, which shows nothing of a test that has passed.
+pub(crate) fn skip(why: &str) {
+    let name = thread::current().name().unwrap_or("a test").to_owned();
+    writeln!(std::io::stderr(), "\nskipped: {name}: {why}").expect("standard error can be written");
+}
