@@ -7,6 +7,7 @@
 
 use crate::http::Awaiting;
 use crate::ring::Token;
+use crate::sys::socket;
 
 use super::Shard;
 use super::accepting::Accepting;
@@ -55,7 +56,8 @@ impl Shard {
             connection.http.drain();
             let idle = matches!(connection.writing, Writing::Idle)
                 && connection.http.awaiting(!connection.input.is_empty()) == Awaiting::Close;
-            if idle && connection.phase == Phase::Open {
+            // A request that came before the end was told is answered: the ring has yet to bring it.
+            if idle && connection.phase == Phase::Open && !socket::has_unread(&connection.socket) {
                 self.shut(token);
             }
         }
