@@ -65,11 +65,18 @@ impl Shard {
 
     /// Ends now, without regard to what is under way.
     pub(super) fn cut(&mut self) {
-        self.assignment.counters.drain_cut_off.add(self.connections.len() as u64);
         self.draining = Draining::Cutting { ends_ms: self.now.monotonic_ms + CUT_MS };
         self.stop_accepting();
         for token in self.tokens() {
-            self.reset(token);
+            match self.connection(token).phase {
+                Phase::Open => {
+                    self.assignment.counters.drain_cut_off.add(1);
+                    self.reset(token);
+                }
+                // It has its answer: the kernel goes on delivering what it has of it.
+                Phase::Lingering { .. } => self.shut(token),
+                Phase::Shut => {}
+            }
         }
     }
 
