@@ -7,6 +7,7 @@
 
 use crate::http::Awaiting;
 use crate::ring::Token;
+use crate::sys::socket;
 
 use super::Shard;
 use super::accepting::Accepting;
@@ -55,7 +56,8 @@ impl Shard {
             connection.http.drain();
             let idle = matches!(connection.writing, Writing::Idle)
                 && connection.http.awaiting(!connection.input.is_empty()) == Awaiting::Close;
-            if idle && connection.phase == Phase::Open {
+            // A request that came before the end was told is answered: the ring has yet to bring it.
+            if idle && connection.phase == Phase::Open && !socket::has_unread(&connection.socket) {
                 self.shut(token);
             }
         }
@@ -63,11 +65,18 @@ impl Shard {
 
     /// Ends now, without regard to what is under way.
     pub(super) fn cut(&mut self) {
-        self.assignment.counters.drain_cut_off.add(self.connections.len() as u64);
         self.draining = Draining::Cutting { ends_ms: self.now.monotonic_ms + CUT_MS };
         self.stop_accepting();
         for token in self.tokens() {
-            self.reset(token);
+            match self.connection(token).phase {
+                Phase::Open => {
+                    self.assignment.counters.drain_cut_off.add(1);
+                    self.reset(token);
+                }
+                // It has its answer: the kernel goes on delivering what it has of it.
+                Phase::Lingering { .. } => self.shut(token),
+                Phase::Shut => {}
+            }
         }
     }
 

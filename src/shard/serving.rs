@@ -227,9 +227,9 @@ impl Shard {
     }
 
     pub(super) fn receive_failed(&mut self, token: Token, error: RecvError) {
-        let connection = self.connection(token);
-        match (error, connection.receiving) {
-            (RecvError::Cancelled, Receiving::Stopping) if connection.phase == Phase::Open => {
+        let connection = &mut self.connections[token.slot as usize];
+        match (error, connection.receiving, connection.phase) {
+            (RecvError::Cancelled, Receiving::Stopping, Phase::Open) => {
                 connection.receiving = Receiving::Stopped;
                 // The answer may have been sent while the cancellation was under way.
                 if matches!(connection.writing, Writing::Idle) {
@@ -237,6 +237,12 @@ impl Shard {
                 } else {
                     self.settle(token);
                 }
+            }
+            // The last answer was sent while the cancellation was under way: what still comes is
+            // to be thrown away, since a close before that would be a reset.
+            (RecvError::Cancelled, Receiving::Stopping, Phase::Lingering { .. }) => {
+                let operation = self.ring.recv(&connection.socket, token);
+                connection.receiving = Receiving::Armed(operation);
             }
             _ => {
                 if error == RecvError::Reset {

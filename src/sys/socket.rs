@@ -318,6 +318,13 @@ pub fn set_reset_on_close(fd: impl AsFd) -> io::Result<()> {
     Ok(set(&fd, sockopt::Linger, libc::linger { l_onoff: 1, l_linger: 0 })?)
 }
 
+/// Whether the peer has sent something that nobody has received yet: bytes, not its FIN.
+pub fn has_unread(fd: impl AsFd) -> bool {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    count_call();
+    socket::recv(fd.as_fd().as_raw_fd(), &mut [0], flags).is_ok_and(|bytes| bytes > 0)
+}
+
 /// Sends a FIN after what is queued. The peer may go on sending.
 ///
 /// The ring's own shutdown would raise a kernel worker thread; this call never blocks.
@@ -411,6 +418,27 @@ mod tests {
 
     fn any_port() -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], 0))
+    }
+
+    #[test]
+    fn unread_bytes_are_seen_and_stay() {
+        let listener = listen(any_port(), &OPTIONS).expect("listen");
+        let mut peer =
+            TcpStream::connect(local_addr(&listener).expect("address")).expect("connect");
+        let connection = accept(&listener);
+        assert!(!has_unread(&connection));
+        peer.write_all(b"x").expect("write");
+        while !has_unread(&connection) {
+            std::thread::yield_now();
+        }
+        let mut connection = TcpStream::from(connection);
+        connection.read_exact(&mut [0]).expect("it is still there");
+        peer.shutdown(std::net::Shutdown::Write).expect("shutdown");
+        assert_eq!(
+            connection.set_nonblocking(false).and_then(|()| connection.read(&mut [0])).ok(),
+            Some(0)
+        );
+        assert!(!has_unread(&connection), "an end is no bytes");
     }
 
     /// Waits until the listener has a connection, then takes it.
