@@ -123,6 +123,8 @@ fn empty_header() -> libc::msghdr {
 pub(super) struct InFlight {
     pub(super) token: Token,
     generation: u32,
+    /// The caller wants it to end: it is not submitted again, whatever the kernel was quicker with.
+    pub(super) cancelled: bool,
     pub(super) held: Held,
 }
 
@@ -140,7 +142,7 @@ impl Operations {
         let generation = self.next_generation;
         self.next_generation = generation.wrapping_add(1);
         let operation = held.operation();
-        let slot = self.entries.insert(InFlight { token, generation, held }) as u32;
+        let slot = self.entries.insert(InFlight { token, generation, cancelled: false, held }) as u32;
         UserData { operation, slot, generation }
     }
 

@@ -317,12 +317,10 @@ impl Ring {
         let Some(name) = UserData::unpack(operation.0) else { return };
         let Some(entry) = self.operations.entry(name) else { return };
         self.counters.cancels += 1;
+        entry.cancelled = true;
         if matches!(entry.held, Held::Recv { armed: false, .. }) {
             self.starved.retain(|&starved| starved != name);
-            let token = entry.token;
-            self.operations.remove(name);
-            let event = Event::RecvFailed(RecvError::Cancelled);
-            self.own_completions.push_back(Completion { token, event });
+            self.end_cancelled(name, Event::RecvFailed(RecvError::Cancelled));
             return;
         }
         let cancel = opcode::AsyncCancel2::new(CancelBuilder::user_data(operation.0))
@@ -379,10 +377,10 @@ impl Ring {
 
     /// The next completion that [`Ring::enter`] has brought.
     pub fn completion(&mut self) -> Option<Completion> {
-        if let Some(completion) = self.own_completions.pop_front() {
-            return Some(completion);
-        }
         loop {
+            if let Some(completion) = self.own_completions.pop_front() {
+                return Some(completion);
+            }
             let entry = self.batch.pop().or_else(|| {
                 self.batch.refill(&mut self.uring);
                 self.batch.pop()
@@ -484,6 +482,26 @@ impl Ring {
         Ok(())
     }
 
+    /// Submits a multishot operation anew that the kernel has ended by itself; `cancelled` is its
+    /// end if that is what the caller wants: the cancellation has found nothing to cancel.
+    fn rearm(&mut self, name: UserData, cancelled: Event) {
+        if self.operations.entry(name).is_some_and(|entry| entry.cancelled) {
+            return self.end_cancelled(name, cancelled);
+        }
+        match name.operation {
+            Operation::Accept => self.counters.rearmed_accept += 1,
+            _ => self.counters.rearmed_recv += 1,
+        }
+        self.submit(name);
+    }
+
+    /// Ends an operation that the kernel knows nothing of any more.
+    fn end_cancelled(&mut self, name: UserData, event: Event) {
+        if let Some(InFlight { token, .. }) = self.operations.remove(name) {
+            self.own_completions.push_back(Completion { token, event });
+        }
+    }
+
     /// Arms the receives that ended for want of a buffer, as soon as one is there.
     fn rearm_starved(&mut self) {
         while self.provided.has_available() {
@@ -583,8 +601,7 @@ impl Ring {
                 | libc::ENETUNREACH,
             ) => {
                 if !more {
-                    self.counters.rearmed_accept += 1;
-                    self.submit(name);
+                    self.rearm(name, Event::AcceptFailed(AcceptError::Cancelled));
                 }
                 return None;
             }
@@ -594,8 +611,7 @@ impl Ring {
             }
         };
         if !more {
-            self.counters.rearmed_accept += 1;
-            self.submit(name);
+            self.rearm(name, Event::AcceptFailed(AcceptError::Cancelled));
         }
         Some(event)
     }
@@ -612,8 +628,7 @@ impl Ring {
                 if matches!(self.operations.entry(name)?.held, Held::Recv { once: true, .. }) {
                     self.operations.remove(name);
                 } else if !more {
-                    self.counters.rearmed_recv += 1;
-                    self.submit(name);
+                    self.rearm(name, Event::RecvFailed(RecvError::Cancelled));
                 }
                 Some(Event::Received(bytes))
             }
@@ -623,17 +638,18 @@ impl Ring {
             }
             (Err(libc::ENOBUFS), _) => {
                 self.counters.enobufs += 1;
-                if let Some(InFlight { held: Held::Recv { armed, .. }, .. }) =
+                if let Some(InFlight { held: Held::Recv { armed, .. }, cancelled: false, .. }) =
                     self.operations.entry(name)
                 {
                     *armed = false;
                     self.starved.push_back(name);
+                } else {
+                    self.end_cancelled(name, Event::RecvFailed(RecvError::Cancelled));
                 }
                 None
             }
             (Err(libc::EINTR | libc::EAGAIN), _) => {
-                self.counters.rearmed_recv += 1;
-                self.submit(name);
+                self.rearm(name, Event::RecvFailed(RecvError::Cancelled));
                 None
             }
             (Err(errno), _) => {
@@ -644,13 +660,16 @@ impl Ring {
     }
 
     fn sent(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
-        let (total, sent) = match &mut self.operations.entry(name)?.held {
+        let in_flight = self.operations.entry(name)?;
+        let cancelled = in_flight.cancelled;
+        let (total, sent) = match &mut in_flight.held {
             Held::Send { buf, sent, .. } => (buf.len(), sent),
             Held::SendVectored { message, sent, .. } => (message.bytes(), sent),
             _ => return None,
         };
         let result = match outcome {
             Ok(bytes) if *sent + bytes >= total => Ok(()),
+            Ok(1..) | Err(libc::EINTR) if cancelled => Err(SendError::Cancelled),
             // MSG_WAITALL leaves a rest only where a signal or a lack of memory came between.
             Ok(bytes @ 1..) => {
                 *sent += bytes;

@@ -151,6 +151,29 @@ fn a_starved_receive_can_be_cancelled() {
     assert_eq!(ring.in_flight(), 0);
 }
 
+/// The kernel has ended the receive for want of a buffer when the caller cancels it, and the caller
+/// has not heard of that yet.
+#[test]
+fn a_receive_that_starves_while_it_is_cancelled_ends() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    let operation = ring.recv(&socket, token(0));
+    peer.write_all(&[7; 6 * 1024]).unwrap();
+    let mut held = Vec::new();
+    while held.len() < 4 {
+        if let Event::Received(bytes) = next(&mut ring).event {
+            held.push(bytes);
+        }
+    }
+    ring.cancel(operation);
+    assert_eq!(ring.counters().enobufs, 0, "the caller has not heard of it yet");
+    assert!(matches!(next(&mut ring).event, Event::RecvFailed(RecvError::Cancelled)));
+    drop(held);
+    ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();
+    assert!(ring.completion().is_none());
+    assert_eq!(ring.in_flight(), 0);
+}
+
 #[test]
 fn a_send_larger_than_the_socket_buffer_arrives_whole() {
     let mut ring = small_ring();
