@@ -76,16 +76,23 @@ pub(super) struct Message {
     header: libc::msghdr,
 }
 
+/// The kernel's UIO_MAXIOV.
+const VECTORS_MAX: usize = 1024;
+
 impl Message {
     pub(super) fn new() -> Box<Message> {
         Box::new(Message { bufs: Vec::new(), vectors: Vec::new(), header: empty_header() })
     }
 
-    /// Points header and vectors to what is left after `sent` bytes.
+    /// Points header and vectors to what is left after `sent` bytes, or to as much of that as one
+    /// message may have vectors for: the kernel then sends less than all, which is a short send.
     pub(super) fn point(&mut self, sent: usize) -> *const libc::msghdr {
         self.vectors.clear();
         let mut skip = sent;
         for buf in &self.bufs {
+            if self.vectors.len() == VECTORS_MAX {
+                break;
+            }
             let bytes = buf.as_slice();
             let rest = &bytes[skip.min(bytes.len())..];
             skip -= bytes.len() - rest.len();
@@ -142,7 +149,8 @@ impl Operations {
         let generation = self.next_generation;
         self.next_generation = generation.wrapping_add(1);
         let operation = held.operation();
-        let slot = self.entries.insert(InFlight { token, generation, cancelled: false, held }) as u32;
+        let slot =
+            self.entries.insert(InFlight { token, generation, cancelled: false, held }) as u32;
         UserData { operation, slot, generation }
     }
 

@@ -212,6 +212,18 @@ fn vectored_sends_keep_their_order() {
 }
 
 #[test]
+fn more_buffers_than_a_message_may_have_all_arrive() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    let mut bufs: Vec<_> = std::iter::repeat_n(SendBuf::Static(b"abc"), 2500).collect();
+    ring.send_vectored(&socket, &mut bufs, token(5));
+    assert!(matches!(next(&mut ring).event, Event::Sent(Ok(()))));
+    let mut received = [0; 7500];
+    peer.read_exact(&mut received).unwrap();
+    assert!(received.chunks(3).all(|chunk| chunk == b"abc"));
+}
+
+#[test]
 fn more_submissions_than_the_queue_holds_all_go_in() {
     let mut ring = small_ring();
     let pairs: Vec<_> = (0..200).map(|_| pair()).collect();
