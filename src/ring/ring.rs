@@ -336,7 +336,9 @@ impl Ring {
     pub fn enter(&mut self, wait: Wait) -> io::Result<()> {
         self.rearm_starved();
         self.drain_backlog()?;
-        let idle = self.batch.next == self.batch.filled
+        // What could not be submitted is not to wait for what was.
+        let idle = self.backlog.is_empty()
+            && self.batch.next == self.batch.filled
             && self.own_completions.is_empty()
             && self.uring.completion().is_empty();
         let (submissions, overflown, task_work) = {
