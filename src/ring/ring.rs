@@ -542,8 +542,9 @@ impl Ring {
         }
         // Whatever becomes of a completion, the buffer that it carries goes back.
         let received = match (name.operation, outcome, cqueue::buffer_select(entry.flags())) {
-            (Operation::Recv, Ok(bytes), Some(id)) => {
-                self.provided.take(id, bytes, cqueue::sock_nonempty(entry.flags()))
+            (Operation::Recv, outcome, Some(id)) => {
+                let more_waits = cqueue::sock_nonempty(entry.flags());
+                self.provided.take(id, outcome.unwrap_or(0), more_waits)
             }
             _ => None,
         };
