@@ -100,6 +100,8 @@ pub struct Ring {
     min_wait_us: Option<u32>,
     /// Submissions that found the queue full even after an enter.
     backlog: VecDeque<squeue::Entry>,
+    /// Rings to be woken by submissions that the kernel has not taken yet: held open till then.
+    waking: Vec<Address>,
     /// Receives that wait for a provided buffer.
     starved: VecDeque<UserData>,
     /// Completions that the kernel does not know of: cancelled while not armed.
@@ -155,6 +157,7 @@ impl Ring {
             capabilities,
             min_wait_us,
             backlog: VecDeque::new(),
+            waking: Vec::new(),
             starved: VecDeque::new(),
             own_completions: VecDeque::new(),
             batch: Batch { entries: [const { MaybeUninit::uninit() }; BATCH], next: 0, filled: 0 },
@@ -299,6 +302,7 @@ impl Ring {
     /// Wakes another ring: it sees [`Event::Woken`].
     pub fn wake(&mut self, ring: &Address) {
         self.counters.wakes_sent += 1;
+        self.waking.push(ring.clone());
         let message = opcode::MsgRingData::new(
             Fd(ring.0.as_raw_fd()),
             0,
@@ -368,6 +372,10 @@ impl Ring {
                 submitter.submit_with_args(want, &args)
             }
         };
+        if !self.waking.is_empty() && self.backlog.is_empty() && self.uring.submission().is_empty()
+        {
+            self.waking.clear();
+        }
         match entered.map_err(|error| (error.raw_os_error(), error)) {
             Ok(_) => Ok(()),
             // The time is over; a signal came; completions must be taken first (EBUSY) or memory

@@ -289,6 +289,18 @@ fn a_wake_up_reaches_a_ring_that_waits() {
 }
 
 #[test]
+fn a_wake_up_reaches_the_ring_that_was_meant_although_its_address_is_dropped() {
+    let mut target = small_ring();
+    let mut ring = small_ring();
+    ring.wake(&target.address().unwrap());
+    // This one may well have the number that the dropped one had.
+    let other = small_ring();
+    let _address = other.address().unwrap();
+    ring.enter(Wait::No).unwrap();
+    assert!(matches!(next(&mut target).event, Event::Woken));
+}
+
+#[test]
 fn a_connection_can_be_made_and_refused() {
     let mut ring = small_ring();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
