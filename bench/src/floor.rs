@@ -7,7 +7,7 @@
 //! It is no server: no limit, no timeout, no check of what was asked.
 
 use memchr::memmem;
-use onering::ring::{Completion, Event, Follow, Ring, SendBuf, Setup, SetupError, Socket, Token};
+use onering::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Socket, Token};
 use onering::sys::socket::{self, ListenError, ListenOptions};
 use onering::sys::{affinity, limits};
 use slab::Slab;
@@ -239,7 +239,7 @@ impl Shard {
             let bytes = (connection.sending * self.response_bytes) as u32;
             let buf = SendBuf::Shared(Rc::clone(&self.answers), 0..bytes);
             let token = Token { slot: slot as u32, generation: connection.generation };
-            self.ring.send(&connection.socket, buf, Follow::Nothing, token);
+            self.ring.send(&connection.socket, buf, token);
         } else if !connection.receiving {
             self.drop_connection(slot);
         }

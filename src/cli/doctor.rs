@@ -86,9 +86,6 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
     super::print(&text)?;
     match host.ring {
         Ok(_) => Ok(()),
-        Err(SetupError::Disabled { .. } | SetupError::Forbidden { .. }) => {
-            Err(Failure::new(Exit::Permission, "onering may not use io_uring here"))
-        }
         Err(_) => Err(Failure::new(Exit::Environment, "onering does not run here")),
     }
 }

@@ -8,7 +8,6 @@ use clap::ValueEnum;
 
 use super::{Exit, Failure};
 use crate::config::{self, Config, Facts, Overrides, Steer, units};
-use crate::ring::SetupError;
 use crate::server::{self, BindError, Registry, Steering};
 use crate::sys::socket::ListenError;
 use crate::sys::{affinity, limits};
@@ -111,10 +110,7 @@ fn announce(registry: &Registry, shards: usize) {
 fn failure(error: server::Error) -> Failure {
     use server::Error;
     let exit = match &error {
-        Error::Bind(BindError::Listen(ListenError::Privileged { .. }))
-        | Error::Ring(SetupError::Disabled { .. } | SetupError::Forbidden { .. }) => {
-            Exit::Permission
-        }
+        Error::Bind(BindError::Listen(ListenError::Privileged { .. })) => Exit::Permission,
         Error::Bind(_)
         | Error::Ring(_)
         | Error::Shard(_)
@@ -154,6 +150,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
     use crate::config::{Listener, Root};
+    use crate::ring::SetupError;
 
     fn resolved(arguments: &[&str]) -> Result<Config, Failure> {
         let cli = Cli::try_parse_from(["onering", "serve"].iter().chain(arguments))
@@ -216,7 +213,7 @@ mod tests {
         assert_eq!(exit(server::Error::Bind(privileged)), Exit::Permission);
         let in_use = BindError::Listen(ListenError::InUse { address });
         assert_eq!(exit(server::Error::Bind(in_use)), Exit::Environment);
-        assert_eq!(exit(server::Error::Ring(SetupError::Disabled { level: 2 })), Exit::Permission);
+        assert_eq!(exit(server::Error::Ring(SetupError::Disabled { level: 2 })), Exit::Environment);
         assert_eq!(exit(server::Error::Ring(SetupError::Missing)), Exit::Environment);
     }
 

@@ -15,8 +15,10 @@
 //! read from a version string.
 
 mod arena;
+mod completing;
 mod counters;
 mod error;
+mod event;
 mod operations;
 mod probe;
 mod provided;
@@ -24,6 +26,7 @@ mod provided;
 mod ring;
 mod send_buf;
 mod setup;
+mod submitting;
 mod token;
 
 #[cfg(test)]
@@ -32,10 +35,12 @@ mod tests;
 pub use arena::{Arena, Lease};
 pub use counters::Counters;
 pub use error::{AcceptError, ConnectError, PollError, ReadError, RecvError, SendError};
+pub use event::{Completion, Event};
 pub use operations::OperationId;
 pub use probe::Capabilities;
 pub use provided::RecvBuf;
-pub use ring::{Address, Completion, Event, Follow, Ring, Socket, Wait};
+pub use ring::{Address, Ring, Socket};
 pub use send_buf::SendBuf;
 pub use setup::{Setup, SetupError};
+pub use submitting::Wait;
 pub use token::Token;

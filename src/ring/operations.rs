@@ -11,7 +11,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 use super::arena::Lease;
-use super::ring::{Follow, Socket};
+use super::ring::Socket;
 use super::send_buf::SendBuf;
 use super::token::{Operation, SLOTS_MAX, Token, UserData};
 
@@ -27,7 +27,7 @@ pub(super) enum Held {
     /// A receive, once or multishot. Not armed while it waits for a provided buffer.
     Recv { socket: Socket, armed: bool, once: bool },
     /// One buffer, of which `sent` bytes are with the kernel.
-    Send { socket: Socket, buf: SendBuf, sent: usize, follow: Follow },
+    Send { socket: Socket, buf: SendBuf, sent: usize },
     /// Several buffers, of which `sent` bytes are with the kernel.
     SendVectored { socket: Socket, message: Box<Message>, sent: usize },
     /// A connection being made; the kernel copies the address when the submission is taken.
@@ -76,16 +76,23 @@ pub(super) struct Message {
     header: libc::msghdr,
 }
 
+/// The kernel's UIO_MAXIOV.
+const VECTORS_MAX: usize = 1024;
+
 impl Message {
     pub(super) fn new() -> Box<Message> {
         Box::new(Message { bufs: Vec::new(), vectors: Vec::new(), header: empty_header() })
     }
 
-    /// Points header and vectors to what is left after `sent` bytes.
+    /// Points header and vectors to what is left after `sent` bytes, or to as much of that as one
+    /// message may have vectors for: the kernel then sends less than all, which is a short send.
     pub(super) fn point(&mut self, sent: usize) -> *const libc::msghdr {
         self.vectors.clear();
         let mut skip = sent;
         for buf in &self.bufs {
+            if self.vectors.len() == VECTORS_MAX {
+                break;
+            }
             let bytes = buf.as_slice();
             let rest = &bytes[skip.min(bytes.len())..];
             skip -= bytes.len() - rest.len();
@@ -123,6 +130,8 @@ fn empty_header() -> libc::msghdr {
 pub(super) struct InFlight {
     pub(super) token: Token,
     generation: u32,
+    /// The caller wants it to end: it is not submitted again, whatever the kernel was quicker with.
+    pub(super) cancelled: bool,
     pub(super) held: Held,
 }
 
@@ -140,7 +149,8 @@ impl Operations {
         let generation = self.next_generation;
         self.next_generation = generation.wrapping_add(1);
         let operation = held.operation();
-        let slot = self.entries.insert(InFlight { token, generation, held }) as u32;
+        let slot =
+            self.entries.insert(InFlight { token, generation, cancelled: false, held }) as u32;
         UserData { operation, slot, generation }
     }
 

@@ -151,13 +151,36 @@ fn a_starved_receive_can_be_cancelled() {
     assert_eq!(ring.in_flight(), 0);
 }
 
+/// The kernel has ended the receive for want of a buffer when the caller cancels it, and the caller
+/// has not heard of that yet.
+#[test]
+fn a_receive_that_starves_while_it_is_cancelled_ends() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    let operation = ring.recv(&socket, token(0));
+    peer.write_all(&[7; 6 * 1024]).unwrap();
+    let mut held = Vec::new();
+    while held.len() < 4 {
+        if let Event::Received(bytes) = next(&mut ring).event {
+            held.push(bytes);
+        }
+    }
+    ring.cancel(operation);
+    assert_eq!(ring.counters().enobufs, 0, "the caller has not heard of it yet");
+    assert!(matches!(next(&mut ring).event, Event::RecvFailed(RecvError::Cancelled)));
+    drop(held);
+    ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();
+    assert!(ring.completion().is_none());
+    assert_eq!(ring.in_flight(), 0);
+}
+
 #[test]
 fn a_send_larger_than_the_socket_buffer_arrives_whole() {
     let mut ring = small_ring();
     let (mut peer, socket) = pair();
     let bytes: Rc<[u8]> = (0..8 << 20).map(|index: u32| (index % 251) as u8).collect();
     let buf = SendBuf::Shared(Rc::clone(&bytes), 1..8 << 20);
-    ring.send(&socket, buf, Follow::Nothing, token(5));
+    ring.send(&socket, buf, token(5));
     drop(bytes);
     let reader = std::thread::spawn(move || {
         let mut received = vec![0; (8 << 20) - 1];
@@ -189,11 +212,23 @@ fn vectored_sends_keep_their_order() {
 }
 
 #[test]
+fn more_buffers_than_a_message_may_have_all_arrive() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    let mut bufs: Vec<_> = std::iter::repeat_n(SendBuf::Static(b"abc"), 2500).collect();
+    ring.send_vectored(&socket, &mut bufs, token(5));
+    assert!(matches!(next(&mut ring).event, Event::Sent(Ok(()))));
+    let mut received = [0; 7500];
+    peer.read_exact(&mut received).unwrap();
+    assert!(received.chunks(3).all(|chunk| chunk == b"abc"));
+}
+
+#[test]
 fn more_submissions_than_the_queue_holds_all_go_in() {
     let mut ring = small_ring();
     let pairs: Vec<_> = (0..200).map(|_| pair()).collect();
     for (slot, (_, socket)) in pairs.iter().enumerate() {
-        ring.send(socket, SendBuf::Static(b"x"), Follow::Nothing, token(slot as u32));
+        ring.send(socket, SendBuf::Static(b"x"), token(slot as u32));
     }
     for _ in 0..200 {
         assert!(matches!(next(&mut ring).event, Event::Sent(Ok(()))));
@@ -210,7 +245,7 @@ fn an_overflown_completion_queue_loses_nothing() {
     let mut ring = Ring::new(&Setup { entries: 1, recv_buffers: 1, ..Setup::default() }).unwrap();
     let pairs: Vec<_> = (0..64).map(|_| pair()).collect();
     for (slot, (_, socket)) in pairs.iter().enumerate() {
-        ring.send(socket, SendBuf::Static(b"x"), Follow::Nothing, token(slot as u32));
+        ring.send(socket, SendBuf::Static(b"x"), token(slot as u32));
     }
     let mut seen = [false; 64];
     for _ in 0..64 {
@@ -251,6 +286,18 @@ fn a_wake_up_reaches_a_ring_that_waits() {
     ring.wake(&address);
     ring.enter(Wait::No).unwrap();
     assert!(sleeper.join().unwrap());
+}
+
+#[test]
+fn a_wake_up_reaches_the_ring_that_was_meant_although_its_address_is_dropped() {
+    let mut target = small_ring();
+    let mut ring = small_ring();
+    ring.wake(&target.address().unwrap());
+    // This one may well have the number that the dropped one had.
+    let other = small_ring();
+    let _address = other.address().unwrap();
+    ring.enter(Wait::No).unwrap();
+    assert!(matches!(next(&mut target).event, Event::Woken));
 }
 
 #[test]
@@ -299,7 +346,7 @@ fn dropping_a_ring_lets_go_of_everything_in_flight() {
     let watch = Rc::downgrade(&bytes);
     let mut ring = small_ring();
     ring.recv(&socket, token(1));
-    ring.send(&socket, SendBuf::Shared(bytes, 0..32 << 20), Follow::Nothing, token(2));
+    ring.send(&socket, SendBuf::Shared(bytes, 0..32 << 20), token(2));
     ring.enter(Wait::No).unwrap();
     assert!(watch.upgrade().is_some());
     drop(ring);
@@ -323,7 +370,7 @@ fn sends_to_a_peer_that_has_ended_wait_for_room() {
         if vectored {
             ring.send_vectored(&socket, &mut vec![half.clone(), half], token(1));
         } else {
-            ring.send(&socket, whole, Follow::Nothing, token(1));
+            ring.send(&socket, whole, token(1));
         }
         for _ in 0..20 {
             ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();

@@ -5,7 +5,7 @@
 //! full. Cold: the ring reads a window into a leased buffer and sends it from there, so that the
 //! thread never waits for a disk.
 
-use crate::ring::{Follow, Lease, ReadError, SendBuf, SendError, Token};
+use crate::ring::{Lease, ReadError, SendBuf, SendError, Token};
 use crate::sys::file::{self, Residency};
 use crate::sys::socket;
 
@@ -152,7 +152,7 @@ impl Shard {
             self.answers.push(window);
             self.ring.send_vectored(&connection.socket, &mut self.answers, token);
         } else {
-            self.ring.send(&connection.socket, window, Follow::Nothing, token);
+            self.ring.send(&connection.socket, window, token);
         }
     }
 

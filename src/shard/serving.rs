@@ -2,7 +2,7 @@
 
 use crate::files::{Files, Now, Reply};
 use crate::http::{Method, Persistence, RequestBody, RequestHead, Status, Take};
-use crate::ring::{Follow, RecvBuf, RecvError, SendError, Token};
+use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
 use super::Shard;
 use super::connection::{Phase, Receiving, Step, Writing};
@@ -165,7 +165,7 @@ impl Shard {
                 counters.bytes_sent.add(bytes as u64);
                 if count == 1 {
                     let answer = self.answers.pop().expect("there is one");
-                    self.ring.send(&connection.socket, answer, Follow::Nothing, token);
+                    self.ring.send(&connection.socket, answer, token);
                 } else {
                     self.ring.send_vectored(&connection.socket, &mut self.answers, token);
                 }

@@ -5,7 +5,7 @@ use super::interval::{Interval, Measured};
 use super::{Plan, RunError, Share};
 use crate::request::{Persistence, Script};
 use crate::tally::Tally;
-use onering::ring::{Completion, Event, Follow, Ring, SendBuf, Setup, Socket, Token, Wait};
+use onering::ring::{Completion, Event, Ring, SendBuf, Setup, Socket, Token, Wait};
 use onering::sys::{affinity, socket};
 use std::io;
 use std::net::SocketAddr;
@@ -205,7 +205,7 @@ impl Client {
                 Persistence::Close => &self.close_bytes,
             };
             let buf = SendBuf::Shared(Rc::clone(bytes), range.start as u32..range.end as u32);
-            self.ring.send(socket, buf, Follow::Nothing, token);
+            self.ring.send(socket, buf, token);
         } else if connection.exchanges.finished() {
             connection.awaits = Awaits::End(Rc::clone(socket));
         }

@@ -12,7 +12,7 @@ use super::*;
 fn entries_are_looked_at_when_their_time_is_up() {
     for place in places() {
         let mut fixture = Fixture::with(place, cache());
-        fixture.write("small", "old");
+        fixture.write("small", "the old one");
         fixture.write("large", [b'o'; 2000]);
         for target in ["/small", "/large", "/absent"] {
             fixture.get(target);
@@ -21,7 +21,7 @@ fn entries_are_looked_at_when_their_time_is_up() {
         fixture.write("large", [b'n'; 3000]);
         fixture.write("absent", "here");
         fixture.now.advance(LATER_S, VALID_MS - 1);
-        assert_eq!(fixture.body("/small"), "old");
+        assert_eq!(fixture.body("/small"), "the old one");
         assert_eq!(fixture.status("/absent"), 404);
         assert_eq!(fixture.counters().revalidations, 0);
         fixture.expire();
