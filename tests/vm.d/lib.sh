@@ -98,6 +98,15 @@ forget_pages() {
     echo 3 >/proc/sys/vm/drop_caches
 }
 
+# Fetches the site several times from the disk. The kernel keeps a page now and then although it was
+# told to forget it.
+refetch_cold() {
+    for _ in 1 2 3 4 5; do
+        forget_pages
+        fetch_site "$1"
+    done
+}
+
 # Fetches /site/1 to /site/$1 from 127.0.0.1:8080 and compares each byte.
 fetch_site() {
     for n in $(seq "$1"); do

@@ -2,8 +2,7 @@
 make_site 12
 serve "$as_root" /site --listen 127.0.0.1:8080 --cpus 0-1
 fetch_site 12
-forget_pages
-fetch_site 12
+refetch_cold 12
 stop
 expect residency_cold -gt 0
 expect fixed_reads -gt 0

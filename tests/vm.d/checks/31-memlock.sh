@@ -4,8 +4,7 @@ make_site 12
 for kib in 0 64; do
     limits="ulimit -l $kib;"
     serve "$as_nobody" /site --listen 127.0.0.1:8080 --cpus 0-1
-    forget_pages
-    fetch_site 12
+    refetch_cold 12
     stop
     expect fixed_reads -eq 0
     expect unregistered_reads -gt 0
