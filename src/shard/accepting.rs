@@ -173,18 +173,22 @@ impl Shard {
         });
     }
 
-    /// Takes in whatever the accept queues hold; says whether that was anything.
+    /// Takes in whatever the accept queues hold. Says whether that was all: without descriptors the
+    /// rest stays queued.
     pub(super) fn sweep_accept_queues(&mut self) -> bool {
-        let mut any = false;
         for index in 0..self.assignment.listeners.len() {
             let listener = Arc::clone(&self.assignment.listeners[index]);
-            // An error (no descriptor left) leaves the rest queued for the next sweep.
-            while let Ok(Some(connection)) = socket::accept_nonblocking(&listener) {
-                any = true;
-                self.assignment.counters.accepted.add(1);
-                self.adopt(connection);
+            loop {
+                match socket::accept_nonblocking(&listener) {
+                    Ok(Some(connection)) => {
+                        self.assignment.counters.accepted.add(1);
+                        self.adopt(connection);
+                    }
+                    Ok(None) => break,
+                    Err(_) => return false,
+                }
             }
         }
-        any
+        true
     }
 }
