@@ -68,7 +68,7 @@ pub struct Completion {
 /// What happened. Unless said otherwise the operation is over.
 #[derive(Debug)]
 pub enum Event {
-    /// A connection, non-blocking and close-on-exec; accepting goes on.
+    /// A connection, non-blocking and close-on-exec; accepting goes on, unless it was for once.
     Accepted(OwnedFd),
     /// Accepting has ended.
     AcceptFailed(AcceptError),
@@ -207,7 +207,13 @@ impl Ring {
 
     /// Accepts connections until it fails or is cancelled.
     pub fn accept(&mut self, listener: &Arc<OwnedFd>, token: Token) -> OperationId {
-        self.start(token, Held::Accept { listener: Arc::clone(listener) })
+        self.start(token, Held::Accept { listener: Arc::clone(listener), once: false })
+    }
+
+    /// Accepts one connection. Unlike [`Ring::accept`], which may bring all that are queued before
+    /// it can be cancelled.
+    pub fn accept_once(&mut self, listener: &Arc<OwnedFd>, token: Token) -> OperationId {
+        self.start(token, Held::Accept { listener: Arc::clone(listener), once: true })
     }
 
     /// Receives into provided buffers until the peer ends, it fails, or is cancelled.
@@ -421,9 +427,15 @@ impl Ring {
         // Waiting for room is done by a poll of ours: see RETRY.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         let submission = match entry {
-            Held::Accept { .. } => opcode::AcceptMulti::new(descriptor)
-                .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
-                .build(),
+            Held::Accept { once, .. } => {
+                let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+                if *once {
+                    let nowhere = std::ptr::null_mut();
+                    opcode::Accept::new(descriptor, nowhere, nowhere.cast()).flags(flags).build()
+                } else {
+                    opcode::AcceptMulti::new(descriptor).flags(flags).build()
+                }
+            }
             Held::Recv { armed, once, .. } => {
                 *armed = true;
                 if *once {
@@ -607,7 +619,9 @@ impl Ring {
                 return Some(Event::AcceptFailed(AcceptError::from_errno(errno)));
             }
         };
-        if !more {
+        if matches!(self.operations.entry(name)?.held, Held::Accept { once: true, .. }) {
+            self.operations.remove(name);
+        } else if !more {
             self.counters.rearmed_accept += 1;
             self.submit(name);
         }

@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod descriptors_60;
 mod drain_60;
 mod operations_60;
 mod protocol_40;
