@@ -146,7 +146,9 @@ impl Ring {
                 return Some(Event::AcceptFailed(AcceptError::from_errno(errno)));
             }
         };
-        if !more {
+        if matches!(self.operations.entry(name)?.held, Held::Accept { once: true, .. }) {
+            self.operations.remove(name);
+        } else if !more {
             self.rearm(name, Event::AcceptFailed(AcceptError::Cancelled));
         }
         Some(event)

@@ -19,7 +19,7 @@ pub struct Completion {
 /// What happened. Unless said otherwise the operation is over.
 #[derive(Debug)]
 pub enum Event {
-    /// A connection, non-blocking and close-on-exec; accepting goes on.
+    /// A connection, non-blocking and close-on-exec; accepting goes on, unless it was for once.
     Accepted(OwnedFd),
     /// Accepting has ended.
     AcceptFailed(AcceptError),

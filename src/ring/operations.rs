@@ -22,8 +22,8 @@ pub struct OperationId(pub(super) u64);
 /// What an operation holds until its last completion.
 #[derive(Debug)]
 pub(super) enum Held {
-    /// Multishot accept.
-    Accept { listener: Arc<OwnedFd> },
+    /// An accept, once or multishot.
+    Accept { listener: Arc<OwnedFd>, once: bool },
     /// A receive, once or multishot. Not armed while it waits for a provided buffer.
     Recv { socket: Socket, armed: bool, once: bool },
     /// One buffer, of which `sent` bytes are with the kernel.
@@ -54,7 +54,7 @@ impl Held {
     /// The descriptor that is acted on; open as long as `self` is there.
     pub(super) fn descriptor(&self) -> RawFd {
         match self {
-            Held::Accept { listener } => listener.as_raw_fd(),
+            Held::Accept { listener, .. } => listener.as_raw_fd(),
             Held::Recv { socket, .. }
             | Held::Send { socket, .. }
             | Held::SendVectored { socket, .. }

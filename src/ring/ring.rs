@@ -143,7 +143,13 @@ impl Ring {
 
     /// Accepts connections until it fails or is cancelled.
     pub fn accept(&mut self, listener: &Arc<OwnedFd>, token: Token) -> OperationId {
-        self.start(token, Held::Accept { listener: Arc::clone(listener) })
+        self.start(token, Held::Accept { listener: Arc::clone(listener), once: false })
+    }
+
+    /// Accepts one connection. Unlike [`Ring::accept`], which may bring all that are queued before
+    /// it can be cancelled.
+    pub fn accept_once(&mut self, listener: &Arc<OwnedFd>, token: Token) -> OperationId {
+        self.start(token, Held::Accept { listener: Arc::clone(listener), once: true })
     }
 
     /// Receives into provided buffers until the peer ends, it fails, or is cancelled.

@@ -94,9 +94,15 @@ impl Ring {
         // Waiting for room is done by a poll of ours: see RETRY.
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         let submission = match entry {
-            Held::Accept { .. } => opcode::AcceptMulti::new(descriptor)
-                .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
-                .build(),
+            Held::Accept { once, .. } => {
+                let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+                if *once {
+                    let nowhere = std::ptr::null_mut();
+                    opcode::Accept::new(descriptor, nowhere, nowhere.cast()).flags(flags).build()
+                } else {
+                    opcode::AcceptMulti::new(descriptor).flags(flags).build()
+                }
+            }
             Held::Recv { armed, once, .. } => {
                 *armed = true;
                 if *once {

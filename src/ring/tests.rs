@@ -76,6 +76,24 @@ fn accept_goes_on_and_receive_ends_with_the_peer() {
 }
 
 #[test]
+fn an_accept_for_once_takes_one_connection() {
+    let mut ring = small_ring();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let listener = Arc::new(OwnedFd::from(listener));
+    let _peers = [(); 2].map(|()| TcpStream::connect(address).unwrap());
+    for _ in 0..2 {
+        ring.accept_once(&listener, token(1));
+        assert!(matches!(next(&mut ring).event, Event::Accepted(_)));
+        assert_eq!(ring.in_flight(), 0);
+    }
+    let operation = ring.accept_once(&listener, token(1));
+    ring.cancel(operation);
+    let cancelled = next(&mut ring).event;
+    assert!(matches!(cancelled, Event::AcceptFailed(AcceptError::Cancelled)), "{cancelled:?}");
+}
+
+#[test]
 fn a_receive_for_once_leaves_nothing_pending() {
     let mut ring = small_ring();
     let (mut peer, socket) = pair();

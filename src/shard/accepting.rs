@@ -1,4 +1,9 @@
 //! Listeners, pauses, hand-off to other shards.
+//!
+//! While a whole accept queue would fit below the limit of connections, the ring accepts by itself.
+//! Closer to the limit that would overshoot it, since a multishot accept brings whatever is queued
+//! before it can be cancelled, until no descriptor is left for a file: there the ring accepts one
+//! connection at a time.
 
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
@@ -20,10 +25,12 @@ const PAUSE_MS: u64 = 100;
 /// One listener, as the shard sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Accepting {
-    /// The ring accepts.
+    /// The ring accepts, until it is told otherwise.
     Armed(OperationId),
-    /// The accept is being cancelled.
-    Stopping,
+    /// The ring accepts one connection.
+    ArmedOnce(OperationId),
+    /// The accept is being cancelled. One connection may still come, or many.
+    Stopping { once: bool },
     /// There are as many connections as may be, or the shard drains.
     Stopped,
     /// Nothing could be accepted: try again then.
@@ -37,10 +44,27 @@ impl Shard {
         }
     }
 
+    /// Has the ring accept from a listener, if there is room.
     fn accept(&mut self, index: usize) {
         let token = Token { slot: index as u32, generation: 0 };
-        let operation = self.ring.accept(&self.assignment.listeners[index], token);
-        self.accepting[index] = Accepting::Armed(operation);
+        let listener = &self.assignment.listeners[index];
+        self.accepting[index] = match self.room() {
+            0 => {
+                self.assignment.counters.accept_paused_limit.add(1);
+                Accepting::Stopped
+            }
+            room if room > self.config.limits.backlog as usize => {
+                Accepting::Armed(self.ring.accept(listener, token))
+            }
+            _ => Accepting::ArmedOnce(self.ring.accept_once(listener, token)),
+        };
+    }
+
+    /// How many connections may still be accepted, besides those that the ring has been told to.
+    fn room(&self) -> usize {
+        let armed = |accepting: &&Accepting| matches!(accepting, Accepting::ArmedOnce(_));
+        let taken = self.connections.len() + self.accepting.iter().filter(armed).count();
+        self.config.limits.connections_per_shard.saturating_sub(taken)
     }
 
     pub(super) fn stop_accepting(&mut self) {
@@ -48,9 +72,13 @@ impl Shard {
             *accepting = match *accepting {
                 Accepting::Armed(operation) => {
                     self.ring.cancel(operation);
-                    Accepting::Stopping
+                    Accepting::Stopping { once: false }
                 }
-                Accepting::Stopping => Accepting::Stopping,
+                Accepting::ArmedOnce(operation) => {
+                    self.ring.cancel(operation);
+                    Accepting::Stopping { once: true }
+                }
+                Accepting::Stopping { once } => Accepting::Stopping { once },
                 Accepting::Stopped | Accepting::Paused { .. } => Accepting::Stopped,
             };
         }
@@ -72,20 +100,30 @@ impl Shard {
             }
             _ => self.adopt(connection),
         }
-        if self.connections.len() >= self.config.limits.connections_per_shard
-            && let Accepting::Armed(operation) = self.accepting[token.slot as usize]
-        {
-            self.assignment.counters.accept_paused_limit.add(1);
-            self.ring.cancel(operation);
-            self.accepting[token.slot as usize] = Accepting::Stopping;
+        let index = token.slot as usize;
+        match self.accepting[index] {
+            Accepting::Armed(operation) if self.room() <= self.config.limits.backlog as usize => {
+                self.ring.cancel(operation);
+                self.accepting[index] = Accepting::Stopping { once: false };
+            }
+            Accepting::ArmedOnce(_) => {
+                self.accepting[index] = Accepting::Stopped;
+                self.accept(index);
+            }
+            // It was quicker than its cancellation.
+            Accepting::Stopping { once: true } => self.accepting[index] = Accepting::Stopped,
+            _ => {}
         }
     }
 
     pub(super) fn accept_failed(&mut self, token: Token, error: AcceptError) {
         let index = token.slot as usize;
-        if error == AcceptError::Cancelled || self.draining != Draining::No {
-            self.accepting[index] = Accepting::Stopped;
+        self.accepting[index] = Accepting::Stopped;
+        if self.draining != Draining::No {
             return;
+        }
+        if error == AcceptError::Cancelled {
+            return self.accept(index);
         }
         let counters = &self.assignment.counters;
         // One line for each time that it begins, not for each newcomer turned away.
@@ -116,16 +154,14 @@ impl Shard {
 
     /// Tries paused listeners again: those whose time has come, or all if `room` was made.
     pub(super) fn accept_again(&mut self, room: bool) {
-        if self.draining != Draining::No
-            || self.connections.len() >= self.config.limits.connections_per_shard
-        {
+        if self.draining != Draining::No || self.room() == 0 {
             return;
         }
         for index in 0..self.accepting.len() {
             let again = match self.accepting[index] {
                 Accepting::Paused { until_ms } => room || until_ms <= self.now.monotonic_ms,
                 Accepting::Stopped => true,
-                Accepting::Armed(_) | Accepting::Stopping => false,
+                Accepting::Armed(_) | Accepting::ArmedOnce(_) | Accepting::Stopping { .. } => false,
             };
             if again {
                 self.accept(index);
@@ -173,18 +209,22 @@ impl Shard {
         });
     }
 
-    /// Takes in whatever the accept queues hold; says whether that was anything.
+    /// Takes in whatever the accept queues hold. Says whether that was all: without descriptors the
+    /// rest stays queued.
     pub(super) fn sweep_accept_queues(&mut self) -> bool {
-        let mut any = false;
         for index in 0..self.assignment.listeners.len() {
             let listener = Arc::clone(&self.assignment.listeners[index]);
-            // An error (no descriptor left) leaves the rest queued for the next sweep.
-            while let Ok(Some(connection)) = socket::accept_nonblocking(&listener) {
-                any = true;
-                self.assignment.counters.accepted.add(1);
-                self.adopt(connection);
+            loop {
+                match socket::accept_nonblocking(&listener) {
+                    Ok(Some(connection)) => {
+                        self.assignment.counters.accepted.add(1);
+                        self.adopt(connection);
+                    }
+                    Ok(None) => break,
+                    Err(_) => return false,
+                }
             }
         }
-        any
+        true
     }
 }

@@ -16,12 +16,16 @@ use super::connection::{Phase, Writing};
 /// How long the ring may take to let go of connections that were cut off.
 const CUT_MS: u64 = 1000;
 
+/// How long to wait for descriptors to come free.
+const SWEEP_AGAIN_MS: u64 = 8;
+
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Draining {
     No,
     /// The last answers are being sent; whoever has not got his by then is cut off.
     Answering {
+        /// Whether the accept queues have been emptied once.
         swept: bool,
         ends_ms: u64,
     },
@@ -95,13 +99,21 @@ impl Shard {
                 if !self.accepting.iter().all(stopped) {
                     return false;
                 }
-                if !swept || self.connections.is_empty() {
-                    self.draining = Draining::Answering { swept: true, ends_ms };
-                    self.sweep_accept_queues();
+                if swept && !self.connections.is_empty() {
+                    return false;
                 }
-                self.connections.is_empty() && self.inbox.is_empty()
+                let swept = self.sweep_accept_queues();
+                self.draining = Draining::Answering { swept, ends_ms };
+                swept && self.connections.is_empty() && self.inbox.is_empty()
             }
         }
+    }
+
+    /// Milliseconds until the accept queues are looked at again, where descriptors were too few for
+    /// what they hold. (Those of closed connections come free with the ring's next enter.)
+    pub(super) fn sweep_again_ms(&self) -> Option<u64> {
+        let short = matches!(self.draining, Draining::Answering { swept: false, .. });
+        short.then_some(SWEEP_AGAIN_MS)
     }
 
     fn tokens(&self) -> Vec<Token> {

@@ -176,6 +176,7 @@ impl Shard {
         let times = [
             self.wheel.next_ms(now_ms),
             self.accept_again_ms(),
+            self.sweep_again_ms(),
             self.draining.ends_ms().map(|end_ms| end_ms.saturating_sub(now_ms)),
         ];
         match times.into_iter().flatten().min() {

@@ -4,4 +4,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod descriptors_60;
+mod drain_60;
 mod operations_60;
+mod protocol_40;
+mod slow_peers_60;
+mod symptoms_80;
+mod timeouts_60;

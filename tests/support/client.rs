@@ -32,14 +32,19 @@ impl Response {
     }
 }
 
-impl Client {
-    #[track_caller]
-    pub(crate) fn connect(address: SocketAddr) -> Client {
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("the server listens");
+impl From<TcpStream> for Client {
+    fn from(stream: TcpStream) -> Client {
         stream.set_read_timeout(Some(PATIENCE)).expect("a limit on a socket");
         stream.set_write_timeout(Some(PATIENCE)).expect("a limit on a socket");
         stream.set_nodelay(true).expect("an option of a socket");
         Client { stream, received: Vec::new() }
+    }
+}
+
+impl Client {
+    #[track_caller]
+    pub(crate) fn connect(address: SocketAddr) -> Client {
+        TcpStream::connect_timeout(&address, PATIENCE).expect("the server listens").into()
     }
 
     /// The socket, for what this client has no method for.
@@ -62,6 +67,14 @@ impl Client {
     /// Ends our side of the connection; the server's stays open.
     pub(crate) fn end_sending(&mut self) {
         self.stream.shutdown(Shutdown::Write).expect("the connection is open");
+    }
+
+    /// Whether something has come that was not taken yet.
+    pub(crate) fn has_something(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a flag of a socket");
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).expect("a flag of a socket");
+        !self.received.is_empty() || peeked.is_ok_and(|bytes| bytes > 0)
     }
 
     /// Reads the next response, whose body is as long as Content-Length says.
@@ -130,6 +143,20 @@ impl Client {
                 Err(error) => panic!("the connection did not end: {error}"),
             }
         }
+    }
+
+    /// Everything until the connection ends, in good order or by a reset.
+    pub(crate) fn until_the_end(&mut self) -> Vec<u8> {
+        let mut chunk = [0; 65536];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(received) => self.received.extend_from_slice(&chunk[..received]),
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+                Err(error) => panic!("the connection did not end: {error}"),
+            }
+        }
+        std::mem::take(&mut self.received)
     }
 
     /// Receives more; 0 at the end of the connection.

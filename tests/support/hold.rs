@@ -5,6 +5,7 @@
     reason = "prlimit(2) on another process has no safe wrapper among our crates"
 )]
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::ptr;
@@ -39,17 +40,20 @@ impl Server {
             .collect()
     }
 
-    /// Leaves the server room for `more` descriptors beyond those that it has open.
+    /// Leaves the server room for `more` descriptors beyond those that it has open; negative, for
+    /// fewer than it has.
     #[track_caller]
-    pub(crate) fn leave_descriptors(&self, more: usize) {
-        // The limit is on the number of the next descriptor, not on how many there are.
-        let highest = fs::read_dir(format!("/proc/{}/fd", self.pid()))
+    pub(crate) fn leave_descriptors(&self, more: isize) {
+        // The limit is on a descriptor's number, and a new one gets the lowest that is free. There
+        // may be higher ones, inherited from whoever runs the tests.
+        let open: HashSet<usize> = fs::read_dir(format!("/proc/{}/fd", self.pid()))
             .expect("the server is running")
             .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse::<usize>().ok())
-            .max()
-            .expect("there are descriptors");
-        let soft = (highest + 1 + more) as libc::rlim_t;
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect();
+        let free =
+            (0_usize..).find(|number| !open.contains(number)).expect("there are more numbers");
+        let soft = free.saturating_add_signed(more) as libc::rlim_t;
         let limit = libc::rlimit { rlim_cur: soft, rlim_max: soft };
         let pid = self.pid() as libc::pid_t;
         // SAFETY: the kernel reads `limit` during the call and writes nothing back.

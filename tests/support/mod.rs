@@ -7,8 +7,11 @@
 #![allow(dead_code, reason = "a toolbox: not every test needs every tool")]
 
 pub(crate) mod client;
+pub(crate) mod hold;
+pub(crate) mod peer;
 pub(crate) mod seccomp;
 pub(crate) mod server;
+pub(crate) mod site;
 
 use std::io::Write;
 use std::thread;
@@ -16,6 +19,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use client::Client;
 pub(crate) use server::{Args, Server};
+pub(crate) use site::{Site, pattern};
 
 /// How long a test waits for anything before it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);

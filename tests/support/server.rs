@@ -211,7 +211,12 @@ impl Server {
     /// The same for a server that may refuse to start.
     #[track_caller]
     pub(crate) fn try_start(args: Args) -> Result<Server, Exit> {
-        let address = unused_address();
+        Server::try_start_on(unused_address(), args)
+    }
+
+    /// The same on an address that was used before.
+    #[track_caller]
+    pub(crate) fn try_start_on(address: SocketAddr, args: Args) -> Result<Server, Exit> {
         let stats = tempfile::Builder::new().prefix("onering-stats-").tempfile();
         let stats = stats.expect("a temporary file can be made").into_temp_path();
         if args.unprivileged {
