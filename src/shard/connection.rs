@@ -74,8 +74,6 @@ pub(super) enum Step {
     AwaitLease,
     /// A cold part of the file.
     AwaitRead,
-    /// Bytes that were read being sent: how many of them are the piece's.
-    AwaitSent { piece_bytes: usize },
 }
 
 /// A connection's life.

@@ -65,6 +65,11 @@ impl Exchange {
         &self.head.as_slice()[self.head_sent..]
     }
 
+    /// Bytes of the head and of the piece that are not with the kernel yet.
+    pub(super) fn left_bytes(&self) -> usize {
+        self.head_rest().len() + self.piece.as_ref().map_or(0, |piece| piece.bytes)
+    }
+
     /// Notes that `bytes` of the piece are with the kernel.
     pub(super) fn advance(&mut self, bytes: usize) {
         if let Some(piece) = &mut self.piece {

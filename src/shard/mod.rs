@@ -160,6 +160,7 @@ impl Shard {
                 self.dispatch(completion);
             }
             self.read_inbox();
+            self.lend_leases();
             self.work_ready();
             self.fire_deadlines();
             self.publish();

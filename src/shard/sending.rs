@@ -2,18 +2,19 @@
 //!
 //! Before each quantum the shard asks whether its last byte is in memory. Warm: head with
 //! MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a poll when the socket is
-//! full. Cold: the ring reads a window into a leased buffer and sends it from there, so that the
-//! thread never waits for a disk.
+//! full. Cold: the ring reads a window into a leased buffer, so that the thread never waits for a
+//! disk, and as much of it is sent from there as the socket takes.
 
-use crate::ring::{Lease, ReadError, SendBuf, SendError, Token};
+use crate::ring::{Lease, ReadError, SendError, Socket, Token};
 use crate::sys::file::{self, Residency};
 use crate::sys::socket;
 
 use super::Shard;
-use super::connection::{Connection, Phase, Step, Writing};
+use super::connection::{Phase, Step, Writing};
 use super::exchange::{Exchange, Piece};
 
 /// What a quantum has come to.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Quantum {
     /// All of it is with the kernel.
     Sent,
@@ -30,18 +31,26 @@ enum Quantum {
 impl Shard {
     /// Moves one quantum of the body under way.
     pub(super) fn pump(&mut self, token: Token) {
+        let connection = &mut self.connections[token.slot as usize];
+        let Writing::Body { exchange, .. } = &mut connection.writing else { return };
+        if !exchange.pull(self.config.transfer.quantum_bytes) {
+            return self.body_sent(token);
+        }
+        let left_bytes = exchange.left_bytes();
+        let outcome = send_quantum(&connection.socket, exchange);
+        if outcome != Quantum::Cold {
+            self.assignment.counters.sendfile_calls.add(1);
+        }
+        self.go_on_after(token, outcome, left_bytes);
+    }
+
+    /// Sees what comes after a quantum; `left_bytes` were left before it.
+    fn go_on_after(&mut self, token: Token, outcome: Quantum, left_bytes: usize) {
         let quantum_bytes = self.config.transfer.quantum_bytes;
         let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange, step } = &mut connection.writing else { return };
-        if !exchange.pull(quantum_bytes) {
-            return self.body_sent(token);
-        }
         let counters = &self.assignment.counters;
-        let before = exchange.piece.as_ref().map_or(0, |piece| piece.bytes);
-        let outcome = send_quantum(&connection.socket, exchange);
-        let after = exchange.piece.as_ref().map_or(0, |piece| piece.bytes);
-        counters.sendfile_calls.add(1);
-        counters.bytes_sent.add((before - after) as u64);
+        counters.bytes_sent.add((left_bytes - exchange.left_bytes()) as u64);
         match outcome {
             Quantum::Sent if exchange.pull(quantum_bytes) => {
                 *step = Step::Ready;
@@ -95,28 +104,45 @@ impl Shard {
         }
     }
 
-    /// Has the ring read the piece's next window, as soon as a buffer is free.
+    /// Has the ring read the piece's next window, as soon as a buffer is free and whoever came
+    /// before has had one.
     fn read_cold(&mut self, token: Token) {
+        let free = self.wanting_lease.is_empty().then(|| self.ring.arena().lease()).flatten();
+        match free {
+            Some(lease) => self.read_window(token, lease),
+            None => {
+                if let Writing::Body { step, .. } = &mut self.connection(token).writing {
+                    *step = Step::AwaitLease;
+                }
+                self.wanting_lease.push_back(token);
+            }
+        }
+        self.settle(token);
+    }
+
+    fn read_window(&mut self, token: Token, lease: Lease) {
         let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange: Exchange { piece: Some(piece), .. }, step } =
             &mut connection.writing
         else {
             return;
         };
-        match self.ring.arena().lease() {
-            Some(lease) => {
-                *step = Step::AwaitRead;
-                let Piece { file, offset, bytes } = piece;
-                self.ring.read(file, *offset, lease, *bytes, token);
-                connection.in_flight += 1;
-                self.assignment.counters.cold_reads.add(1);
-            }
-            None => {
-                *step = Step::AwaitLease;
-                self.wanting_lease.push_back(token);
+        *step = Step::AwaitRead;
+        let Piece { file, offset, bytes } = piece;
+        self.ring.read(file, *offset, lease, *bytes, token);
+        connection.in_flight += 1;
+        self.assignment.counters.cold_reads.add(1);
+    }
+
+    /// Gives the buffers for cold reads that have come back to those who wait for one.
+    pub(super) fn lend_leases(&mut self) {
+        while let Some(&token) = self.wanting_lease.front() {
+            let Some(lease) = self.ring.arena().lease() else { return };
+            self.wanting_lease.pop_front();
+            if self.is_current(token) {
+                self.read_window(token, lease);
             }
         }
-        self.settle(token);
     }
 
     /// A window has been read: send it.
@@ -124,49 +150,26 @@ impl Shard {
         let connection = &mut self.connections[token.slot as usize];
         connection.in_flight -= 1;
         if connection.phase == Phase::Shut {
-            drop(result);
-            self.lease_is_back();
             return self.end_if_over(token);
         }
-        let Writing::Body { exchange, step } = &mut connection.writing else { return };
-        let (lease, bytes) = match result {
-            Ok((lease, bytes @ 1..)) => (lease, bytes),
-            result => {
-                let (counters, name) = (&self.assignment.counters, exchange.name);
-                if let Err(error) = result {
-                    counters.read_errors.add(1);
-                    tracing::warn!(exchange = %name, %error, "file cannot be read");
-                } else {
-                    counters.truncated_files.add(1);
-                    tracing::warn!(exchange = %name, "file became shorter while it was sent");
-                }
-                self.lease_is_back();
-                return self.reset(token);
+        let Writing::Body { exchange, .. } = &mut connection.writing else { return };
+        let (counters, name) = (&self.assignment.counters, exchange.name);
+        match result {
+            Ok((lease, bytes @ 1..)) => {
+                let left_bytes = exchange.left_bytes();
+                let outcome = send_window(&connection.socket, exchange, &lease[..bytes]);
+                drop(lease);
+                self.go_on_after(token, outcome, left_bytes);
             }
-        };
-        *step = Step::AwaitSent { piece_bytes: bytes };
-        let window = SendBuf::Leased(lease.into(), 0..bytes as u32);
-        connection.in_flight += 1;
-        if exchange.head_sent == 0 {
-            self.answers.push(exchange.head.clone());
-            self.answers.push(window);
-            self.ring.send_vectored(&connection.socket, &mut self.answers, token);
-        } else {
-            self.ring.send(&connection.socket, window, token);
-        }
-    }
-
-    /// A buffer for cold reads is free again: the first that waits for one gets its turn.
-    pub(super) fn lease_is_back(&mut self) {
-        while let Some(token) = self.wanting_lease.pop_front() {
-            if !self.is_current(token) {
-                continue;
+            Ok(_) => {
+                counters.truncated_files.add(1);
+                tracing::warn!(exchange = %name, "file became shorter while it was sent");
+                self.reset(token);
             }
-            if let Connection { writing: Writing::Body { step, .. }, .. } = self.connection(token)
-                && *step == Step::AwaitLease
-            {
-                *step = Step::Ready;
-                return self.ready.push_back(token);
+            Err(error) => {
+                counters.read_errors.add(1);
+                tracing::warn!(exchange = %name, %error, "file cannot be read");
+                self.reset(token);
             }
         }
     }
@@ -182,24 +185,14 @@ impl Shard {
 }
 
 /// Sends what is left of the head, then as much of the piece as the socket takes.
-fn send_quantum(socket: &crate::ring::Socket, exchange: &mut Exchange) -> Quantum {
+fn send_quantum(socket: &Socket, exchange: &mut Exchange) -> Quantum {
     let Some(piece) = exchange.piece.clone() else { return Quantum::Sent };
     let last_byte = piece.offset + piece.bytes as u64 - 1;
-    match file::residency(&piece.file, last_byte) {
-        Residency::Warm | Residency::Memory => {}
-        // Once begun here, the head is finished here.
-        Residency::Cold | Residency::Unknown
-            if exchange.head_sent == 0 || exchange.head_rest().is_empty() =>
-        {
-            return Quantum::Cold;
-        }
-        Residency::Cold | Residency::Unknown => {}
+    if let Residency::Cold | Residency::Unknown = file::residency(&piece.file, last_byte) {
+        return Quantum::Cold;
     }
-    while !exchange.head_rest().is_empty() {
-        match socket::send_more(socket, exchange.head_rest()) {
-            Ok(bytes) => exchange.head_sent += bytes,
-            Err(error) => return failed(error),
-        }
+    if let Err(error) = send_head(socket, exchange) {
+        return failed(error);
     }
     let mut offset = piece.offset;
     match file::sendfile(socket, &piece.file, &mut offset, piece.bytes) {
@@ -213,6 +206,31 @@ fn send_quantum(socket: &crate::ring::Socket, exchange: &mut Exchange) -> Quantu
         }
         Err(error) => failed(error),
     }
+}
+
+/// Sends what is left of the head, then as much of a window that was read as the socket takes.
+///
+/// What it does not take is in the page cache by now and need not be kept: a slow peer holds no
+/// buffer that others wait for.
+fn send_window(socket: &Socket, exchange: &mut Exchange, window: &[u8]) -> Quantum {
+    if let Err(error) = send_head(socket, exchange) {
+        return failed(error);
+    }
+    match socket::send_now(socket, window) {
+        Ok(bytes) => {
+            exchange.advance(bytes);
+            if bytes == window.len() { Quantum::Sent } else { Quantum::Full }
+        }
+        Err(error) => failed(error),
+    }
+}
+
+/// Sends what is left of the head.
+fn send_head(socket: &Socket, exchange: &mut Exchange) -> Result<(), socket::SendError> {
+    while !exchange.head_rest().is_empty() {
+        exchange.head_sent += socket::send_more(socket, exchange.head_rest())?;
+    }
+    Ok(())
 }
 
 fn failed(error: socket::SendError) -> Quantum {

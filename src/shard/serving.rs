@@ -185,27 +185,19 @@ impl Shard {
         if let Err(error) = result {
             return self.send_failed(token, error);
         }
-        match std::mem::replace(&mut connection.writing, Writing::Idle) {
-            Writing::Answers { then: None } | Writing::Idle => {
+        let Writing::Answers { then } = &mut connection.writing else { return };
+        match then.take() {
+            Some(exchange) => {
+                connection.writing = Writing::Body { exchange, step: Step::Ready };
+                self.pump(token);
+            }
+            None => {
+                connection.writing = Writing::Idle;
                 if connection.input.is_empty() {
                     self.settle(token);
                 } else {
                     self.serve_input(token);
                 }
-            }
-            Writing::Answers { then: Some(exchange) } => {
-                connection.writing = Writing::Body { exchange, step: Step::Ready };
-                self.pump(token);
-            }
-            Writing::Body { mut exchange, step } => {
-                if let Step::AwaitSent { piece_bytes } = step {
-                    exchange.head_sent = exchange.head.len();
-                    exchange.advance(piece_bytes);
-                    self.assignment.counters.bytes_sent.add(piece_bytes as u64);
-                    self.lease_is_back();
-                }
-                self.connection(token).writing = Writing::Body { exchange, step: Step::Ready };
-                self.pump(token);
             }
         }
     }

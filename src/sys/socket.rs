@@ -371,9 +371,16 @@ pub fn bytes_acked(fd: impl AsFd) -> io::Result<u64> {
 /// Hands bytes to the kernel without waiting, announcing that more follow at once (MSG_MORE): a head
 /// whose body comes by [`sendfile`](super::file::sendfile). May take fewer than were given.
 pub fn send_more(fd: impl AsFd, bytes: &[u8]) -> Result<usize, SendError> {
-    let flags = MsgFlags::from_bits_retain(libc::MSG_MORE)
-        | MsgFlags::MSG_DONTWAIT
-        | MsgFlags::MSG_NOSIGNAL;
+    send(fd, bytes, MsgFlags::from_bits_retain(libc::MSG_MORE))
+}
+
+/// Hands bytes to the kernel without waiting, to be sent at once. May take fewer than were given.
+pub fn send_now(fd: impl AsFd, bytes: &[u8]) -> Result<usize, SendError> {
+    send(fd, bytes, MsgFlags::empty())
+}
+
+fn send(fd: impl AsFd, bytes: &[u8], flags: MsgFlags) -> Result<usize, SendError> {
+    let flags = flags | MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
     loop {
         count_call();
         match socket::send(fd.as_fd().as_raw_fd(), bytes, flags) {

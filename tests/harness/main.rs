@@ -6,6 +6,7 @@ mod support;
 
 mod descriptors_60;
 mod drain_60;
+mod files_30;
 mod operations_60;
 mod protocol_40;
 mod slow_peers_60;
