@@ -4,8 +4,8 @@
 //! then close. A receive that is in flight pins the socket, so that close alone would send
 //! nothing. That is why a connection's first receive is for once: when the peer has asked for the
 //! end with its first request, nothing is pending and one close does it all, which saves 30 % of
-//! the CPU time of a connection with one request. And a close while the peer still sends would be a reset, which can overtake the answer
-//! (RFC 9112 §9.6).
+//! the CPU time of a connection with one request. And a close while the peer still sends would be
+//! a reset, which can overtake the answer (RFC 9112 §9.6).
 
 use std::time::Duration;
 
