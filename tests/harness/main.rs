@@ -4,11 +4,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod changing_files_50;
 mod descriptors_60;
 mod drain_60;
 mod files_30;
+mod listening_50;
 mod operations_60;
 mod protocol_40;
 mod slow_peers_60;
+mod steering_50;
 mod symptoms_80;
 mod timeouts_60;

@@ -1,0 +1,115 @@
+//! Layer 50: where the server listens, and how it says where something is.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, RawFd};
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+
+use crate::support::peer::two_cpus;
+use crate::support::{Client, Server, Site, skip};
+
+#[test]
+fn both_families_can_have_one_port() {
+    let Ok(probe) = TcpListener::bind("[::1]:0") else { return skip("needs IPv6") };
+    let port = probe.local_addr().expect("a bound socket").port();
+    drop(probe);
+    let site = Site::with("dir/file", "content");
+    let server = Server::start(
+        site.serve()
+            .arg("--listen")
+            .arg(format!("[::]:{port}"))
+            .arg("--listen")
+            .arg(format!("0.0.0.0:{port}")),
+    );
+    for (host, address) in [
+        ("[::1]", SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], port))),
+        ("127.0.0.1", SocketAddr::from(([127, 0, 0, 1], port))),
+    ] {
+        let mut client = Client::connect(address);
+        client.send(format!("GET /dir/file HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"));
+        assert_eq!(client.response().body, b"content");
+        client.send(format!("GET /dir HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n"));
+        let response = client.response();
+        assert_eq!((response.status, response.field("location")), (301, Some("/dir/")));
+    }
+    assert_eq!(server.stop().total("accepted"), 2);
+}
+
+#[test]
+fn a_redirect_never_leads_to_another_host() {
+    let site = Site::with("dir/file", "content");
+    site.write("evil.example/file", "content");
+    site.write("test-index.html", "content");
+    let server = Server::start(site.serve());
+    let mut client = Client::connect(server.address());
+    for target in [
+        "/dir",
+        "//dir",
+        "///dir",
+        "/./dir",
+        "/x/../dir",
+        "/%64ir",
+        "//evil.example",
+        "//evil.example/..%2f",
+        "//evil.example/%2e%2e",
+        "/%5cevil.example",
+        "/%5C%5Cevil.example/%252e%252e",
+        "/\\evil.example",
+        "/.//evil.example",
+        "/dir/..//evil.example",
+        "http://localhost//evil.example",
+    ] {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: localhost:12345\r\n\r\n"));
+        let response = client.response();
+        if response.status == 301 {
+            let place = response.field("location").expect("a redirect leads somewhere");
+            assert!(["/dir/", "/evil.example/"].contains(&place), "{target} to {place}");
+        } else {
+            assert!([400, 403, 404].contains(&response.status), "{target}: {}", response.status);
+            if response.field("connection") == Some("close") {
+                client = Client::connect(server.address());
+            }
+        }
+    }
+    // Only a whole name is an index.
+    assert_eq!(client.get("/test-index.html").body, b"content");
+}
+
+/// A listening socket that programs started meanwhile inherit.
+struct Inherited(TcpListener);
+
+impl Inherited {
+    fn new() -> Inherited {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+        fcntl(&listener, FcntlArg::F_SETFD(FdFlag::empty())).expect("the socket is ours");
+        Inherited(listener)
+    }
+
+    fn number(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.0.local_addr().expect("a bound socket")
+    }
+}
+
+#[test]
+fn an_inherited_socket_is_served_by_all_shards_and_outlives_the_server() {
+    let cpus = two_cpus().map_or("0".into(), |[first, second]| format!("{first},{second}"));
+    let site = Site::with("file", "content");
+    let inherited = Inherited::new();
+    let number = inherited.number().to_string();
+    for _ in 0..2 {
+        let args = site.serve().cpus(&cpus).arg("--listen-fd").arg(&number);
+        let server = Server::start(args);
+        let mut clients: Vec<_> = (0..100).map(|_| Client::connect(inherited.address())).collect();
+        for client in &mut clients {
+            assert_eq!(client.get("/file").body, b"content");
+        }
+        drop(clients);
+        assert_eq!(server.stop().total("accepted"), 100);
+    }
+    // Nobody serves it now; the service manager still has it.
+    Client::connect(inherited.address());
+}
