@@ -24,7 +24,7 @@ pub enum Letter {
 #[derive(Debug)]
 pub struct Inbox {
     letters: SegQueue<Letter>,
-    /// A wake-up is on its way: the next writer need not send another.
+    /// A wake-up is on its way and has not arrived: the next writer need not send another.
     woken: CachePadded<AtomicBool>,
     /// Connections of the shard, as its owner last said.
     load: CachePadded<AtomicUsize>,
@@ -43,19 +43,32 @@ impl Inbox {
 
     /// Puts a letter in and wakes the shard with `ring`, the caller's own.
     pub fn send(&self, letter: Letter, ring: &mut Ring) {
+        if let Letter::Connection(_) = letter {
+            // Whoever hands off many in one turn must see what it has done.
+            let _ = self.load.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |connections| {
+                connections.checked_add(1)
+            });
+        }
         self.letters.push(letter);
+        self.wake(ring);
+    }
+
+    /// Sends a wake-up, unless one is on its way.
+    fn wake(&self, ring: &mut Ring) {
         if !self.woken.swap(true, Ordering::AcqRel) {
             ring.wake(&self.address);
         }
     }
 
-    /// The next letter. Once this says `None`, the next writer sends a wake-up again.
+    /// The wake-up has arrived: the next writer sends another one. To be called before letters are
+    /// taken, which then are all those that were put in without one of their own.
+    pub(super) fn awake(&self) {
+        self.woken.swap(false, Ordering::AcqRel);
+    }
+
+    /// The next letter.
     pub(super) fn take(&self) -> Option<Letter> {
-        self.letters.pop().or_else(|| {
-            self.woken.store(false, Ordering::SeqCst);
-            // A writer may have come between the look and the store, and have sent no wake-up.
-            self.letters.pop()
-        })
+        self.letters.pop()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -83,5 +96,90 @@ const HAND_OFF_SURPLUS: usize = 16;
 pub(super) fn relief(inboxes: &[Arc<Inbox>], own: usize, connections: usize) -> Option<usize> {
     let least = (0..inboxes.len()).min_by_key(|&shard| inboxes[shard].load())?;
     let load = inboxes[least].load();
-    (least != own && connections > load + load / 2 + HAND_OFF_SURPLUS).then_some(least)
+    // A shard that drains says that it has more than there can be.
+    let enough = load.saturating_add(load / 2).saturating_add(HAND_OFF_SURPLUS);
+    (least != own && connections > enough).then_some(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::ring::{Event, Setup, Wait};
+
+    use super::*;
+
+    fn ring() -> Ring {
+        Ring::new(&Setup { entries: 8, recv_buffers: 1, ..Setup::default() }).unwrap()
+    }
+
+    /// Of the socket only the descriptor matters here.
+    fn connection() -> Letter {
+        Letter::Connection(std::fs::File::open("/dev/null").unwrap().into())
+    }
+
+    fn inboxes(loads: &[usize]) -> (Ring, Vec<Arc<Inbox>>) {
+        let ring = ring();
+        let inboxes = loads.iter().map(|&load| {
+            let inbox = Inbox::new(ring.address().unwrap());
+            inbox.set_load(load);
+            Arc::new(inbox)
+        });
+        let inboxes = inboxes.collect();
+        (ring, inboxes)
+    }
+
+    #[test]
+    fn the_least_loaded_relieves_whoever_has_clearly_more() {
+        let (_ring, inboxes) = inboxes(&[100, 40, 60]);
+        assert_eq!(relief(&inboxes, 0, 76), None);
+        assert_eq!(relief(&inboxes, 0, 77), Some(1));
+        assert_eq!(relief(&inboxes, 1, 1000), None);
+    }
+
+    #[test]
+    fn whoever_drains_relieves_nobody() {
+        let (_ring, inboxes) = inboxes(&[usize::MAX, usize::MAX, usize::MAX]);
+        assert_eq!(relief(&inboxes, 2, 1000), None);
+    }
+
+    #[test]
+    fn what_is_handed_off_counts_before_it_is_taken() {
+        let (_ring, inboxes) = inboxes(&[20, 0]);
+        let mut own = ring();
+        let mut handed_off = 0;
+        while relief(&inboxes, 0, 20).is_some() {
+            inboxes[1].send(connection(), &mut own);
+            handed_off += 1;
+        }
+        assert_eq!(handed_off, 3, "20 are not more than 3 + 1 + 16");
+        inboxes[1].set_load(usize::MAX);
+        inboxes[1].send(connection(), &mut own);
+        assert_eq!(inboxes[1].load(), usize::MAX);
+    }
+
+    /// Whether a wake-up comes.
+    fn is_woken(writer: &mut Ring, reader: &mut Ring) -> bool {
+        writer.enter(Wait::No).unwrap();
+        reader.enter(Wait::AtMost(Duration::from_millis(100))).unwrap();
+        matches!(reader.completion().map(|completion| completion.event), Some(Event::Woken))
+    }
+
+    #[test]
+    fn a_wake_up_that_comes_after_its_letter_was_read_is_not_the_last() {
+        let (mut reader, mut writer) = (ring(), ring());
+        let inbox = Inbox::new(reader.address().unwrap());
+        // Between the two steps of a writer the shard looks by chance.
+        inbox.letters.push(Letter::Drain);
+        assert!(matches!(inbox.take(), Some(Letter::Drain)));
+        assert!(inbox.take().is_none());
+        inbox.wake(&mut writer);
+        assert!(is_woken(&mut writer, &mut reader));
+        inbox.awake();
+        inbox.send(Letter::Cut, &mut writer);
+        inbox.send(Letter::Cut, &mut writer);
+        assert!(is_woken(&mut writer, &mut reader));
+        assert!(!is_woken(&mut writer, &mut reader), "one for both");
+        assert!(inbox.take().is_some() && inbox.take().is_some() && inbox.is_empty());
+    }
 }

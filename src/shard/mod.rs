@@ -191,7 +191,7 @@ impl Shard {
         match event {
             Event::Accepted(socket) => return self.accepted(token, socket),
             Event::AcceptFailed(error) => return self.accept_failed(token, error),
-            Event::Woken => return,
+            Event::Woken => return self.inbox.awake(),
             _ => {}
         }
         if !self.is_current(token) {
