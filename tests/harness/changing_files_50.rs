@@ -29,8 +29,8 @@ fn a_file_that_becomes_shorter_ends_the_connection_early() {
         client.take(MIB);
         let file = fs::File::options().write(true).open(site.path("file"));
         file.and_then(|file| file.set_len(new_bytes as u64)).expect("the file is ours");
-        // A second answer must not be taken for the rest of the first.
-        client.send(request("/file"));
+        // A second answer must not be taken for the rest of the first. The reset may be here already.
+        let _ = client.stream().write_all(request("/file").as_bytes());
         let rest = client.until_the_end();
         assert!(rest.len() < 63 * MIB, "{} bytes more", rest.len());
         assert!(rest.iter().all(|&byte| byte == b'x'), "something else within the body");
