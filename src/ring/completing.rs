@@ -235,8 +235,7 @@ impl Ring {
     }
 
     fn room(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
-        match outcome {
-            Ok(_) if self.deferred(name, outcome) => None,
+        match self.settled(name, outcome)? {
             Ok(_) => {
                 self.submit(name);
                 None
@@ -249,9 +248,7 @@ impl Ring {
     }
 
     fn polled(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
-        if self.deferred(name, outcome) {
-            return None;
-        }
+        let outcome = self.settled(name, outcome)?;
         self.operations.remove(name);
         Some(Event::Polled(outcome.map(drop).map_err(PollError::from_errno)))
     }
@@ -264,16 +261,24 @@ impl Ring {
         self.push(poll.user_data(name.pack()));
     }
 
-    /// Whether a poll has answered only because the peer has ended; it is tried again later then.
-    fn deferred(&mut self, name: UserData, outcome: Result<usize, i32>) -> bool {
+    /// What a poll has come to; `None` if it has answered only because the peer has ended: it is
+    /// tried again later then.
+    fn settled(
+        &mut self,
+        name: UserData,
+        outcome: Result<usize, i32>,
+    ) -> Option<Result<usize, i32>> {
         const SETTLED: usize =
             (libc::POLLIN | libc::POLLOUT | libc::POLLERR | libc::POLLHUP) as usize;
-        let deferred = outcome.is_ok_and(|ready| ready & SETTLED == 0);
-        if deferred {
-            self.counters.room_retries += 1;
-            self.retries.push_back((Instant::now() + RETRY, name));
+        if !outcome.is_ok_and(|ready| ready & SETTLED == 0) {
+            return Some(outcome);
         }
-        deferred
+        if self.operations.entry(name)?.cancelled {
+            return Some(Err(libc::ECANCELED));
+        }
+        self.counters.room_retries += 1;
+        self.retries.push_back((Instant::now() + RETRY, name));
+        None
     }
 
     /// Goes on with what has waited long enough for a peer that has ended.

@@ -16,7 +16,7 @@ use nix::sys::socket::SockaddrStorage;
 use super::arena::{Arena, Lease};
 use super::completing::Batch;
 use super::counters::Counters;
-use super::error::RecvError;
+use super::error::{PollError, RecvError, SendError};
 use super::event::{Completion, Event};
 use super::operations::{Held, Message, OperationId, Operations};
 use super::probe::Capabilities;
@@ -266,7 +266,17 @@ impl Ring {
             self.end_cancelled(name, Event::RecvFailed(RecvError::Cancelled));
             return;
         }
-        if matches!(entry.held, Held::Send { .. } | Held::SendVectored { .. }) {
+        let event = match entry.held {
+            Held::Poll { .. } => Event::Polled(Err(PollError::Cancelled)),
+            _ => Event::Sent(Err(SendError::Cancelled)),
+        };
+        let sends = matches!(entry.held, Held::Send { .. } | Held::SendVectored { .. });
+        if let Some(place) = self.retries.iter().position(|(_, retried)| retried.is_of(name)) {
+            self.retries.remove(place);
+            self.end_cancelled(name, event);
+            return;
+        }
+        if sends {
             self.push_cancel(CancelBuilder::user_data(
                 UserData { operation: Operation::Room, ..name }.pack(),
             ));

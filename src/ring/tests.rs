@@ -192,6 +192,28 @@ fn a_receive_that_starves_while_it_is_cancelled_ends() {
     assert_eq!(ring.in_flight(), 0);
 }
 
+/// The peer has ended and does not read: polls answer at once, and the ring waits on its own. (Where
+/// they do not, the kernel is asked to cancel.)
+#[test]
+fn a_poll_that_the_kernel_does_not_know_of_can_be_cancelled() {
+    let mut ring = small_ring();
+    let (peer, socket) = pair();
+    peer.shutdown(Shutdown::Write).unwrap();
+    while nix::unistd::write(&socket, &[0; 65_536]).is_ok() {}
+    let operation = ring.poll_writable(&socket, token(1));
+    for _ in 0..20 {
+        ring.enter(Wait::AtMost(Duration::from_millis(1))).unwrap();
+        assert!(ring.completion().is_none());
+        if ring.counters().room_retries > 0 {
+            break;
+        }
+    }
+    ring.cancel(operation);
+    let cancelled = next(&mut ring).event;
+    assert!(matches!(cancelled, Event::Polled(Err(PollError::Cancelled))), "{cancelled:?}");
+    assert_eq!(ring.in_flight(), 0);
+}
+
 #[test]
 fn a_send_larger_than_the_socket_buffer_arrives_whole() {
     let mut ring = small_ring();

@@ -65,6 +65,11 @@ impl UserData {
         UserData { operation, slot: 0, generation: 0 }
     }
 
+    /// Whether both name one entry of the operation table.
+    pub(super) fn is_of(self, other: UserData) -> bool {
+        (self.slot, self.generation) == (other.slot, other.generation)
+    }
+
     pub(super) const fn pack(self) -> u64 {
         (self.operation as u64) << 56 | (self.slot as u64) << 32 | self.generation as u64
     }

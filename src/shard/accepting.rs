@@ -139,8 +139,12 @@ impl Shard {
         self.accepting[index] = Accepting::Paused { until_ms: self.now.monotonic_ms + PAUSE_MS };
     }
 
-    /// Milliseconds until a paused listener is tried again.
+    /// Milliseconds until a paused listener is tried again; without room, a connection's end is
+    /// waited for.
     pub(super) fn accept_again_ms(&self) -> Option<u64> {
+        if self.room() == 0 {
+            return None;
+        }
         self.accepting
             .iter()
             .filter_map(|accepting| match accepting {

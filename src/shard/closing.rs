@@ -170,11 +170,15 @@ impl Shard {
 
     /// Throws away what a peer sends after our last answer.
     pub(super) fn discard(&mut self, token: Token, bytes: usize) {
-        if let Phase::Lingering { discarded } = &mut self.connection(token).phase {
-            *discarded += bytes;
-            if *discarded > LINGER_BYTES {
-                self.shut(token);
+        match &mut self.connection(token).phase {
+            Phase::Lingering { discarded } => {
+                *discarded += bytes;
+                if *discarded > LINGER_BYTES {
+                    self.shut(token);
+                }
             }
+            // A receive for once is over with that.
+            Phase::Open | Phase::Shut => self.end_if_over(token),
         }
     }
 

@@ -116,7 +116,7 @@ impl Shard {
         short.then_some(SWEEP_AGAIN_MS)
     }
 
-    fn tokens(&self) -> Vec<Token> {
+    pub(super) fn tokens(&self) -> Vec<Token> {
         self.connections
             .iter()
             .map(|(slot, connection)| Token {

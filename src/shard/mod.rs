@@ -23,6 +23,9 @@ mod sending;
 mod serving;
 mod wheel;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -154,17 +157,23 @@ impl Shard {
         self.inboxes = inboxes;
         self.start_accepting();
         while !self.drained() {
-            self.ring.enter(self.patience())?;
-            self.now.advance(clock::realtime_s(), clock::monotonic_ms());
-            while let Some(completion) = self.ring.completion() {
-                self.dispatch(completion);
-            }
-            self.read_inbox();
-            self.lend_leases();
-            self.work_ready();
-            self.fire_deadlines();
-            self.publish();
+            self.turn(self.patience())?;
         }
+        Ok(())
+    }
+
+    /// One turn of the loop.
+    fn turn(&mut self, wait: Wait) -> io::Result<()> {
+        self.ring.enter(wait)?;
+        self.now.advance(clock::realtime_s(), clock::monotonic_ms());
+        while let Some(completion) = self.ring.completion() {
+            self.dispatch(completion);
+        }
+        self.read_inbox();
+        self.lend_leases();
+        self.work_ready();
+        self.fire_deadlines();
+        self.publish();
         Ok(())
     }
 

@@ -1,0 +1,82 @@
+//! A shard turn by turn, where two things happen between one turn and the next.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::config::{Config, Facts, Overrides, resolve};
+use crate::metrics::Counters;
+use crate::ring::Wait;
+
+use super::{Assignment, Shard};
+
+const GUARD: Duration = Duration::from_secs(30);
+
+/// A shard with these listeners, and a configuration that `change` has changed.
+fn shard(listeners: Vec<OwnedFd>, change: impl FnOnce(&mut Config)) -> Shard {
+    let facts = Facts { allowed_cpus: vec![0], nofile: 4096 };
+    let mut config = resolve(None, &Overrides::default(), &facts).unwrap();
+    change(&mut config);
+    let assignment = Assignment {
+        index: 0,
+        cpu: 0,
+        steered: false,
+        listeners: listeners.into_iter().map(Arc::new).collect(),
+        counters: Arc::new(Counters::default()),
+    };
+    Shard::new(Arc::new(config), assignment).unwrap()
+}
+
+fn turn_until(shard: &mut Shard, condition: impl Fn(&Shard) -> bool) {
+    let start = Instant::now();
+    while !condition(shard) {
+        assert!(start.elapsed() < GUARD, "waited in vain");
+        shard.turn(Wait::AtMost(Duration::from_millis(10))).unwrap();
+    }
+}
+
+fn pair() -> (TcpStream, OwnedFd) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (ours, _) = listener.accept().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    (peer, ours.into())
+}
+
+/// Closes with a reset.
+fn reset(peer: TcpStream) {
+    let abort = libc::linger { l_onoff: 1, l_linger: 0 };
+    nix::sys::socket::setsockopt(&peer, nix::sys::socket::sockopt::Linger, &abort).unwrap();
+}
+
+/// Its first bytes come after the turn in which it is shut has looked for them.
+#[test]
+fn a_connection_that_is_shut_while_its_first_bytes_come_ends() {
+    let mut shard = shard(Vec::new(), |_| {});
+    let (mut peer, socket) = pair();
+    shard.adopt(socket);
+    shard.turn(Wait::No).unwrap();
+    peer.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    for token in shard.tokens() {
+        shard.shut(token);
+    }
+    assert_eq!(shard.connections.len(), 1, "the ring still receives");
+    turn_until(&mut shard, |shard| shard.connections.is_empty());
+}
+
+/// The last connection goes while the accept is being cancelled because there were too many.
+#[test]
+fn accepting_goes_on_although_the_connections_went_before_it_had_stopped() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut shard = shard(vec![listener.into()], |config| config.limits.connections_per_shard = 1);
+    shard.start_accepting();
+    shard.turn(Wait::No).unwrap();
+    for count in 1..=20 {
+        reset(TcpStream::connect(address).unwrap());
+        let counters = Arc::clone(&shard.assignment.counters);
+        turn_until(&mut shard, |_| counters.closed.value() == count);
+    }
+}
