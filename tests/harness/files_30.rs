@@ -2,37 +2,15 @@
 
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use onering::sys::file::{Residency, residency};
-
-use crate::support::{Client, Server, Site, pattern, repeats, skip};
+use crate::support::cold::{evict, site_on_disk};
+use crate::support::{Client, Server, Site, pattern, repeats};
 
 const MIB: usize = 1 << 20;
-
-/// Drops what the page cache holds of a file.
-fn evict(path: &Path) {
-    let file = File::open(path).expect("the file is there");
-    posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).expect("a file");
-}
-
-/// A site where files can be cold, unless there is none: not in memory, as a tmpfs is.
-fn site_on_disk() -> Option<Site> {
-    let site = Site::with("probe", [1; 4096]);
-    let probe = File::open(site.path("probe")).expect("the file is there");
-    probe.sync_all().expect("the disk takes it");
-    evict(&site.path("probe"));
-    if residency(&probe, 0) == Residency::Cold {
-        return Some(site);
-    }
-    skip("temporary files are on no disk that tells what is in the page cache");
-    None
-}
 
 /// Writes a file that no two MiB of are alike, and that is on the disk when this returns.
 fn write_large(path: &Path, mib: usize) {

@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "a toolbox: not every test needs every tool")]
 
 pub(crate) mod client;
+pub(crate) mod cold;
 pub(crate) mod hold;
 pub(crate) mod peer;
 pub(crate) mod seccomp;
