@@ -165,6 +165,13 @@ impl Operations {
         Some(self.entries.remove(name.slot as usize))
     }
 
+    /// Marks every operation as one that is to end.
+    pub(super) fn cancel_all(&mut self) {
+        for (_, entry) in &mut self.entries {
+            entry.cancelled = true;
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -80,8 +80,8 @@ impl Ring {
         .map_err(SetupError::from_registration)?;
         let arena = Arena::new(setup.fixed_buffers, setup.fixed_buffer_bytes)
             .map_err(SetupError::memory)?;
-        // SAFETY: the vectors describe the arena's mapping, which lives until `drop` has
-        // unregistered it (or is leaked).
+        // SAFETY: the vectors describe the arena's mapping. The kernel pins its pages and no longer
+        // needs their addresses.
         let arena_registered = setup.fixed_buffers > 0
             && unsafe { uring.submitter().register_buffers(&arena.vectors()) }.is_ok();
         // Saves the kernel a descriptor look-up in each enter; without it everything still works.
@@ -296,23 +296,28 @@ impl Ring {
 impl Drop for Ring {
     /// Cancels what is in flight and waits until the kernel has let go of all of it.
     fn drop(&mut self) {
-        /// Turns of at most 10 ms before giving up on the kernel.
-        const TURNS: usize = 1000;
-        for _ in 0..TURNS {
+        /// Turns of 10 ms in which nothing completes before giving up on the kernel.
+        const QUIET_TURNS: usize = 1000;
+        // From here on nothing is submitted again.
+        self.operations.cancel_all();
+        let unknown_to_kernel = self.retries.drain(..).map(|(_, name)| name);
+        for name in unknown_to_kernel.chain(self.starved.drain(..)) {
+            self.operations.remove(name);
+        }
+        self.push_cancel(CancelBuilder::any());
+        let mut quiet_turns = 0;
+        while !(self.operations.is_empty() && self.backlog.is_empty())
+            && quiet_turns < QUIET_TURNS
+            && self.enter(Wait::AtMost(Duration::from_millis(10))).is_ok()
+        {
+            quiet_turns += 1;
             while let Some(completion) = self.completion() {
                 drop(completion);
+                quiet_turns = 0;
             }
-            let unknown_to_kernel = self.retries.drain(..).map(|(_, name)| name);
-            for name in unknown_to_kernel.chain(self.starved.drain(..)) {
-                self.operations.remove(name);
-            }
-            if self.operations.is_empty() && self.backlog.is_empty() {
-                break;
-            }
-            // Each turn anew: a multishot may have been armed again by its last completion.
-            self.push_cancel(CancelBuilder::any());
-            if self.enter(Wait::AtMost(Duration::from_millis(10))).is_err() {
-                break;
+            // Only then, since it is dear with much in flight: it may have missed something.
+            if quiet_turns > 0 {
+                self.push_cancel(CancelBuilder::any());
             }
         }
         // Queued closes and wake-ups go out with it.

@@ -35,6 +35,8 @@ pub(super) struct Exchange {
     pub(super) body: FileBody,
     /// What was pulled from the body and is not with the kernel yet.
     pub(super) piece: Option<Piece>,
+    /// How many bytes are to be read by the ring, whether they are in memory or not.
+    pub(super) ring_bytes: usize,
 }
 
 /// A range of a file.
@@ -47,7 +49,7 @@ pub(super) struct Piece {
 
 impl Exchange {
     pub(super) fn new(name: ExchangeName, head: SendBuf, body: FileBody) -> Exchange {
-        Exchange { name, head, head_sent: 0, body, piece: None }
+        Exchange { name, head, head_sent: 0, body, piece: None, ring_bytes: 0 }
     }
 
     /// Pulls the next piece if there is none; says whether there is one now.

@@ -1,6 +1,6 @@
 //! Bodies, a quantum at a time.
 //!
-//! Before each quantum the shard asks whether its last byte is in memory. Warm: head with
+//! Before each quantum the shard asks whether its first and its last byte are in memory. Warm: head with
 //! MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a poll when the socket is
 //! full. Cold: the ring reads a window into a leased buffer, so that the thread never waits for a
 //! disk, and as much of it is sent from there as the socket takes.
@@ -12,6 +12,13 @@ use crate::sys::socket;
 use super::Shard;
 use super::connection::{Phase, Step, Writing};
 use super::exchange::{Exchange, Piece};
+
+/// Once a quantum was cold, so many bytes are read by the ring before the question is asked again.
+///
+/// What is in memory has holes then, and the kernel reads ahead (8 MiB at a time, on a fast disk)
+/// in pieces that arrive in any order: the ends of a quantum say nothing of what lies between, and a
+/// sendfile(2) would wait for it.
+const RING_BYTES: usize = 16 << 20;
 
 /// What a quantum has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,6 +42,9 @@ impl Shard {
         let Writing::Body { exchange, .. } = &mut connection.writing else { return };
         if !exchange.pull(self.config.transfer.quantum_bytes) {
             return self.body_sent(token);
+        }
+        if exchange.ring_bytes > 0 {
+            return self.read_cold(token);
         }
         let left_bytes = exchange.left_bytes();
         let outcome = send_quantum(&connection.socket, exchange);
@@ -68,6 +78,7 @@ impl Shard {
             }
             Quantum::Cold => {
                 counters.residency_cold.add(1);
+                exchange.ring_bytes = RING_BYTES;
                 self.read_cold(token);
             }
             Quantum::Truncated => {
@@ -188,8 +199,12 @@ impl Shard {
 fn send_quantum(socket: &Socket, exchange: &mut Exchange) -> Quantum {
     let Some(piece) = exchange.piece.clone() else { return Quantum::Sent };
     let last_byte = piece.offset + piece.bytes as u64 - 1;
-    if let Residency::Cold | Residency::Unknown = file::residency(&piece.file, last_byte) {
-        return Quantum::Cold;
+    for byte in [last_byte, piece.offset] {
+        match file::residency(&piece.file, byte) {
+            Residency::Warm => {}
+            Residency::Memory => break,
+            Residency::Cold | Residency::Unknown => return Quantum::Cold,
+        }
     }
     if let Err(error) = send_head(socket, exchange) {
         return failed(error);
@@ -219,6 +234,7 @@ fn send_window(socket: &Socket, exchange: &mut Exchange, window: &[u8]) -> Quant
     match socket::send_now(socket, window) {
         Ok(bytes) => {
             exchange.advance(bytes);
+            exchange.ring_bytes = exchange.ring_bytes.saturating_sub(bytes);
             if bytes == window.len() { Quantum::Sent } else { Quantum::Full }
         }
         Err(error) => failed(error),

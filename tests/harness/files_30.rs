@@ -1,72 +1,145 @@
 //! Layer 30: from a file to the bytes, warm and cold.
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use crate::support::cold::{evict, site_on_disk};
+use crate::support::{Client, Server, Site, pattern, repeats};
 
-use crate::support::{Client, Server, Site, pattern, skip};
+const MIB: usize = 1 << 20;
 
-/// Drops what the page cache holds of a file.
-fn evict(path: &Path) {
-    let file = File::open(path).expect("the file is there");
-    file.sync_all().expect("the disk takes it");
-    posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).expect("a file");
-}
-
-/// Evicts files again and again while `work` is done.
-fn evicting<T>(paths: &[&Path], work: impl FnOnce() -> T) -> T {
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                paths.iter().for_each(|path| evict(path));
-            }
-        });
-        // The thread must see the end of a test that fails, too.
-        let result = panic::catch_unwind(AssertUnwindSafe(work));
-        done.store(true, Ordering::Relaxed);
-        result.unwrap_or_else(|failure| panic::resume_unwind(failure))
-    })
-}
-
-/// A site on a disk, unless there is none.
-fn site_on_disk() -> Option<Site> {
-    let site = Site::new();
-    let kind = statfs(&site.path("")).expect("the directory is there").filesystem_type();
-    if kind == TMPFS_MAGIC {
-        skip("temporary files are in memory, so that none is ever cold");
-        return None;
+/// Writes a file that no two MiB of are alike, and that is on the disk when this returns.
+fn write_large(path: &Path, mib: usize) {
+    let mut file = File::create(path).expect("the directory is ours");
+    for index in 0..mib {
+        file.write_all(&block(index)).expect("the disk has room");
     }
-    Some(site)
+    file.sync_all().expect("the disk takes it");
 }
 
-/// More than the socket buffers of both sides hold together.
-const LARGE: usize = 16 << 20;
+/// The MiB at `index` of what [`write_large`] writes.
+fn block(index: usize) -> Vec<u8> {
+    let mut block = pattern(MIB);
+    for (place, byte) in block[..4096].iter_mut().zip((index as u64).to_le_bytes().iter().cycle()) {
+        *place ^= byte;
+    }
+    block
+}
 
 #[test]
 fn a_peer_that_does_not_read_keeps_no_cold_file_from_others() {
     let Some(site) = site_on_disk() else { return };
-    let content = pattern(LARGE);
     for name in ["stalled", "wanted"] {
-        site.write(name, &content);
+        write_large(&site.path(name), 16);
         evict(&site.path(name));
     }
     // One buffer, which the socket of a peer that does not read cannot take.
     let settings = "[ring]\nfixed_buffers = 1\n[timeouts]\nwrite_stall = \"1h\"
-        [limits]\nbytes_per_turn = \"16MiB\"
         [transfer]\nquantum = \"16MiB\"\ncold_window = \"16MiB\"";
     let server = Server::start(site.serve_with(settings).cpus("0"));
     let mut stalled = Client::narrow(server.address(), 4096);
     stalled.send("GET /stalled HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(stalled.head().status, 200);
     let wanted = Client::connect(server.address()).get("/wanted");
-    assert!(wanted.body == content, "the bytes are not those of the file");
+    assert!(wanted.body == (0..16).flat_map(block).collect::<Vec<_>>(), "other bytes");
     drop(stalled);
     assert!(server.stop().total("cold_reads") >= 2);
+}
+
+/// Looks again and again, while `work` is done, at what the serving thread waits in; returns how often
+/// that was a sendfile(2). That thread's sends do not wait for a peer: only for pages of a file.
+fn looks_at_waiting_sendfiles(server: &Server, work: impl FnOnce()) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid()));
+    let mut tasks = tasks.expect("the server is running").flatten().map(|task| task.path());
+    let is_shard = |task: &PathBuf| {
+        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "shard-0\n")
+    };
+    let system_call = tasks.find(is_shard).expect("there is a shard").join("syscall");
+    let sendfile = format!("{} ", libc::SYS_sendfile);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let looks = scope.spawn(|| {
+            let mut waiting = 0;
+            while !done.load(Ordering::Relaxed) {
+                let waits_in = std::fs::read_to_string(&system_call).expect("the server runs");
+                waiting += usize::from(waits_in.starts_with(&sendfile));
+            }
+            waiting
+        });
+        // The thread must see the end of work that fails, too.
+        let result = panic::catch_unwind(AssertUnwindSafe(work));
+        done.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|failure| panic::resume_unwind(failure));
+        looks.join().expect("looking does not fail")
+    })
+}
+
+#[test]
+fn a_file_evicted_in_mid_download_is_read_by_the_ring() {
+    let Some(site) = site_on_disk() else { return };
+    let mib = repeats(256);
+    write_large(&site.path("large"), mib);
+    let server = Server::start(site.serve().cpus("0"));
+    let mut client = Client::connect(server.address());
+    let waiting = looks_at_waiting_sendfiles(&server, || {
+        client.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert_eq!(client.head().field("content-length"), Some(&*(mib * MIB).to_string()));
+        for index in 0..mib {
+            if index % 4 == 0 {
+                evict(&site.path("large"));
+            }
+            assert!(client.take(MIB) == block(index), "other bytes in MiB {index}");
+        }
+    });
+    // An eviction may fall between the question whether a quantum is there and its sendfile.
+    assert!(waiting < 5, "{waiting} looks found a sendfile that waits for pages");
+    let stats = server.stop();
+    assert!(stats.total("residency_cold") > 0);
+    assert!(stats.total("cold_reads") > 0);
+    let reads = stats.total("fixed_reads") + stats.total("unregistered_reads");
+    assert_eq!(reads, stats.total("cold_reads"));
+}
+
+/// A large file with nothing in it, one peer that takes it slowly and one that takes it as fast as
+/// it can: each has a quantum a turn, and others have their turns.
+#[test]
+fn large_downloads_give_way_to_small_answers() {
+    const LARGE: u64 = 1 << 30;
+    let site = Site::with("small", "small\n");
+    File::create(site.path("large")).and_then(|file| file.set_len(LARGE)).expect("a sparse file");
+    let server = Server::start(site.serve().cpus("0"));
+    let begin = || {
+        let mut client = Client::narrow(server.address(), 65_536);
+        client.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert_eq!(client.head().status, 200);
+        client
+    };
+    let mut slow = begin();
+    let mut fast = begin();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut left = LARGE as usize;
+            while left > 0 && !done.load(Ordering::Relaxed) {
+                let bytes = left.min(65_536);
+                assert!(fast.take(bytes).iter().all(|&byte| byte == 0));
+                left -= bytes;
+            }
+        });
+        let mut other = Client::connect(server.address());
+        for _ in 0..repeats(1000) {
+            assert_eq!(other.get("/small").body, b"small\n");
+            assert!(slow.take(4096).iter().all(|&byte| byte == 0));
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    drop((slow, fast));
+    let stats = server.stop();
+    assert_eq!(stats.total("requests"), 2 + repeats(1000) as u64);
+    let (turns, quanta) = (stats.total("turns"), stats.total("sendfile_calls"));
+    assert!(quanta <= 2 * turns, "{quanta} quanta of two downloads in {turns} turns");
 }

@@ -11,6 +11,7 @@ mod files_30;
 mod listening_50;
 mod operations_60;
 mod protocol_40;
+mod ring_10;
 mod slow_peers_60;
 mod steering_50;
 mod symptoms_80;

@@ -7,6 +7,7 @@
 #![allow(dead_code, reason = "a toolbox: not every test needs every tool")]
 
 pub(crate) mod client;
+pub(crate) mod cold;
 pub(crate) mod hold;
 pub(crate) mod peer;
 pub(crate) mod seccomp;
@@ -41,6 +42,14 @@ pub(crate) fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for(what, || condition().then_some(()));
+}
+
+/// How often a test does what it repeats `count` times where there is time: in the emulator, which is
+/// slow, the environment says by how much to divide that.
+pub(crate) fn repeats(count: usize) -> usize {
+    let divisor = std::env::var("ONERING_REPEATS_DIVISOR");
+    let divisor = divisor.map_or(1, |text| text.parse().expect("a number that divides"));
+    count.div_ceil(divisor)
 }
 
 /// Says that the running test cannot be run here, and why; the test then returns. `tests/run`
