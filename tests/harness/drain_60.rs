@@ -119,7 +119,8 @@ fn a_download_that_is_under_way_completes() {
 #[test]
 fn a_head_that_is_coming_in_is_waited_for() {
     let site = Site::with("file", "content");
-    let server = Server::start(site.serve());
+    // Both clients come to one shard.
+    let server = Server::start(site.serve().cpus("0"));
     let mut client = Client::connect(server.address());
     client.send("GET /file HTTP/1.1\r\nHo");
     wait_until("the server has read it", || client.unread_by_server() == 0);
