@@ -8,6 +8,7 @@ mod descriptors_60;
 mod drain_60;
 mod files_30;
 mod operations_60;
+mod ownership_80;
 mod protocol_40;
 mod ring_10;
 mod slow_peers_60;
