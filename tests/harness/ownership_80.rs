@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::thread;
 
+use crate::support::in_process::InProcess;
 use crate::support::{Client, Server, Site, pattern, repeats, wait_until};
 
 const MIB: usize = 1 << 20;
@@ -137,6 +138,82 @@ fn clients_that_vanish_never_leave_their_bytes_to_others() {
     let stats = server.stop();
     assert_eq!(stats.total("connections"), 0);
     assert_eq!(stats.total("unexpected_errors"), 0);
+}
+
+/// Two entries, which may be large.
+const SMALL_CACHE: &str = "[cache]\nentries = 2\ninline = \"1MiB\"\nvalid = \"0s\"
+    [timeouts]\nwrite_stall = \"1h\"\ngrace = \"1h\"";
+
+/// More of one file than the sockets between take: its sends are under way when this returns.
+fn begin_large_answers(address: SocketAddr) -> Client {
+    let mut client = Client::narrow(address, 4096);
+    client.send(get("/old").repeat(8));
+    assert_eq!(client.head().status, 200);
+    client
+}
+
+/// Evicts the entry that is being sent, and replaces the file.
+fn evict_and_replace(site: &Site, address: SocketAddr, new: &[u8]) {
+    let mut client = Client::connect(address);
+    for name in ["a", "b", "c"] {
+        assert_eq!(client.get(&format!("/{name}")).body, name.as_bytes());
+    }
+    site.write("old", new);
+    assert!(client.get("/old").body == new);
+}
+
+fn site_with_large_old() -> (Site, Vec<u8>, Vec<u8>) {
+    let site = Site::new();
+    for name in ["a", "b", "c"] {
+        site.write(name, name);
+    }
+    let old = pattern(MIB);
+    let new = old.iter().map(|byte| !byte).collect();
+    site.write("old", &old);
+    (site, old, new)
+}
+
+/// Under the address sanitizer, memory that was given back is filled with other bytes: those would
+/// arrive here.
+#[test]
+fn an_answer_outlives_its_cache_entry_and_its_file() {
+    let (site, old, new) = site_with_large_old();
+    let shard = InProcess::start(&site, SMALL_CACHE, || {});
+    let mut peer = begin_large_answers(shard.address());
+    let evictions = || shard.counters.cache_evictions.value();
+    let before = evictions();
+    evict_and_replace(&site, shard.address(), &new);
+    wait_until("the entry is evicted", || evictions() >= before + 3);
+    assert!(peer.take(MIB) == old);
+    for _ in 1..8 {
+        assert!(peer.response().body == old, "other bytes than were promised");
+    }
+    drop(peer);
+    shard.stop();
+}
+
+#[test]
+fn a_connection_may_go_while_an_evicted_entry_is_sent_to_it() {
+    let (site, old, new) = site_with_large_old();
+    let shard = InProcess::start(&site, SMALL_CACHE, || {});
+    for round in 0..repeats(60) {
+        let (now, then) = if round % 2 == 0 { (&old, &new) } else { (&new, &old) };
+        site.write("old", now);
+        let peers = [(); 4].map(|()| begin_large_answers(shard.address()));
+        for (place, peer) in peers.into_iter().enumerate() {
+            match place {
+                0 => evict_and_replace(&site, shard.address(), then),
+                1 => drop(peer),
+                _ => peer.reset(),
+            }
+        }
+    }
+    assert_eq!(Client::connect(shard.address()).get("/a").body, b"a");
+    let peers = [(); 4].map(|()| begin_large_answers(shard.address()));
+    shard.cut();
+    for mut peer in peers {
+        peer.until_the_end();
+    }
 }
 
 /// A kernel worker would run beside the shard, on its CPU.
