@@ -10,6 +10,7 @@ mod drain_60;
 mod files_30;
 mod listening_50;
 mod operations_60;
+mod ownership_80;
 mod protocol_40;
 mod ring_10;
 mod slow_peers_60;

@@ -9,6 +9,7 @@
 pub(crate) mod client;
 pub(crate) mod cold;
 pub(crate) mod hold;
+pub(crate) mod in_process;
 pub(crate) mod peer;
 pub(crate) mod seccomp;
 pub(crate) mod server;
