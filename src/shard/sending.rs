@@ -1,9 +1,9 @@
 //! Bodies, a quantum at a time.
 //!
-//! Before each quantum the shard asks whether its first and its last byte are in memory. Warm: head with
-//! MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a poll when the socket is
-//! full. Cold: the ring reads a window into a leased buffer, so that the thread never waits for a
-//! disk, and as much of it is sent from there as the socket takes.
+//! Before each quantum the shard asks whether its first and its last byte are in memory. Warm: head
+//! with MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a poll when the socket
+//! is full. Cold: the ring reads a window into a leased buffer, so that the thread never waits for
+//! a disk, and as much of it is sent from there as the socket takes.
 
 use crate::ring::{Lease, ReadError, SendError, Socket, Token};
 use crate::sys::file::{self, Residency};
