@@ -133,14 +133,11 @@ impl Document {
 
     fn head(&self, persistence: Persistence) -> ResponseHead<'_> {
         ResponseHead {
-            status: Status::OK,
             content_type: Some(&self.content_type),
             content_length: Some(self.bytes),
             etag: self.etag.as_deref(),
             last_modified: self.last_modified,
-            allow: None,
-            location: None,
-            persistence,
+            ..ResponseHead::new(Status::OK, persistence)
         }
     }
 

@@ -62,14 +62,9 @@ pub(super) fn page_head(
     persistence: Persistence,
 ) -> ResponseHead<'static> {
     ResponseHead {
-        status,
         content_type: Some("text/html; charset=utf-8"),
         content_length: Some(body.len() as u64),
-        etag: None,
-        last_modified: None,
-        allow: None,
-        location: None,
-        persistence,
+        ..ResponseHead::new(status, persistence)
     }
 }
 

@@ -148,14 +148,9 @@ mod tests {
     use crate::http::Status;
 
     const HEAD: ResponseHead<'static> = ResponseHead {
-        status: Status::OK,
         content_type: Some("text/plain"),
         content_length: Some(4),
-        etag: None,
-        last_modified: None,
-        allow: None,
-        location: None,
-        persistence: Persistence::KeepAlive,
+        ..ResponseHead::new(Status::OK, Persistence::KeepAlive)
     };
 
     fn at(unix_s: u64) -> Now {
