@@ -28,6 +28,7 @@ pub struct ByteRange {
 
 /// What a `Range` means for a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "it lives on the stack for as long as it is matched")]
 pub enum Resolved {
     /// Nothing: the whole is sent.
     Whole,
