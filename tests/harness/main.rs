@@ -9,6 +9,7 @@ mod drain_60;
 mod files_30;
 mod operations_60;
 mod protocol_40;
+mod selection_40;
 mod slow_peers_60;
 mod symptoms_80;
 mod timeouts_60;
