@@ -1,4 +1,4 @@
-//! A SIEVE table: (site, target) to value, bounded at once in entries, bytes and descriptors.
+//! A SIEVE table: (scope, target) to value, bounded at once in entries, bytes and descriptors.
 //!
 //! SIEVE (Zhang et al., NSDI 2024) keeps entries in the order they came and one hand that walks from
 //! the oldest to the newest. A hit sets one bit and moves nothing; the hand spares an entry whose bit
@@ -63,7 +63,7 @@ const NIL: u32 = u32::MAX;
 #[derive(Debug)]
 struct Node<V> {
     hash: u64,
-    site: u16,
+    scope: u32,
     /// Asked for since a hand last passed.
     visited: bool,
     links: [Links; 2],
@@ -110,10 +110,10 @@ impl Seed {
         Self { own: draw(), shared: SharedSeed::from_u64(draw()) }
     }
 
-    fn hash(&self, site: u16, target: &[u8]) -> u64 {
+    fn hash(&self, scope: u32, target: &[u8]) -> u64 {
         let mut hasher = FoldHasher::with_seed(self.own, &self.shared);
         hasher.write(target);
-        hasher.write_u16(site);
+        hasher.write_u32(scope);
         hasher.finish()
     }
 }
@@ -136,12 +136,12 @@ impl<V> Sieve<V> {
 
     /// The entry of a target, and marks it as asked for. Allocates nothing.
     #[inline]
-    pub fn find(&mut self, site: u16, target: &[u8]) -> Option<Slot> {
-        let hash = self.seed.hash(site, target);
+    pub fn find(&mut self, scope: u32, target: &[u8]) -> Option<Slot> {
+        let hash = self.seed.hash(scope, target);
         let nodes = &self.nodes;
         let slot = *self.table.find(hash, |&slot| {
             let node = &nodes[slot as usize];
-            node.hash == hash && node.site == site && *node.target == *target
+            node.hash == hash && node.scope == scope && *node.target == *target
         })?;
         self.nodes[slot as usize].visited = true;
         Some(Slot(slot))
@@ -156,8 +156,8 @@ impl<V> Sieve<V> {
     /// Adds an entry, or puts a new value in place of the target's old one, and makes others leave
     /// where that is one too many. A value that would not fit into an empty table is handed back, and
     /// the target has none then.
-    pub fn insert(&mut self, site: u16, target: &[u8], weight: Weight, value: V) -> Result<(), V> {
-        let old = self.find(site, target);
+    pub fn insert(&mut self, scope: u32, target: &[u8], weight: Weight, value: V) -> Result<(), V> {
+        let old = self.find(scope, target);
         let Bounds { entries, bytes, descriptors } = self.bounds;
         if entries == 0 || weight.bytes > bytes || weight.descriptors > descriptors {
             if let Some(slot) = old {
@@ -171,10 +171,10 @@ impl<V> Sieve<V> {
             return Ok(());
         }
         self.make_room(1, weight);
-        let hash = self.seed.hash(site, target);
+        let hash = self.seed.hash(scope, target);
         let slot = self.nodes.insert(Node {
             hash,
-            site,
+            scope,
             visited: false,
             links: [UNLINKED; 2],
             target: target.into(),

@@ -1,10 +1,14 @@
 //! What is sent where there is nothing else to send: a status and a few words, ready as any answer.
+//! A 204 has no words; it is what OPTIONS gets.
 
 use crate::http::{Persistence, ResponseHead, Status};
 use crate::ring::SendBuf;
 
 use super::Now;
 use super::ready::Ready;
+
+/// What may be done with any file.
+const ALLOWED: &str = "GET, HEAD, OPTIONS";
 
 /// The pages of one shard, each made when first asked for. There are as many as there are statuses:
 /// a few, so that they are looked through rather than looked up.
@@ -34,12 +38,15 @@ impl ErrorPages {
         if let Some(answer) = ready.take(persistence, head_only, now) {
             return answer;
         }
+        // RFC 9110 §15.5.6: a 405 must say what would have been allowed.
+        let allow =
+            matches!(status, Status::NO_CONTENT | Status::METHOD_NOT_ALLOWED).then_some(ALLOWED);
+        if status == Status::NO_CONTENT {
+            let head = ResponseHead { allow, ..ResponseHead::new(status, persistence) };
+            return ready.make(&head, b"", head_only, now, scratch);
+        }
         let body = page(status);
-        let head = ResponseHead {
-            // RFC 9110 §15.5.6: a 405 must say what would have been allowed.
-            allow: (status == Status::METHOD_NOT_ALLOWED).then_some("GET, HEAD"),
-            ..page_head(status, &body, persistence)
-        };
+        let head = ResponseHead { allow, ..page_head(status, &body, persistence) };
         ready.make(&head, body.as_bytes(), head_only, now, scratch)
     }
 }
@@ -62,14 +69,9 @@ pub(super) fn page_head(
     persistence: Persistence,
 ) -> ResponseHead<'static> {
     ResponseHead {
-        status,
         content_type: Some("text/html; charset=utf-8"),
         content_length: Some(body.len() as u64),
-        etag: None,
-        last_modified: None,
-        allow: None,
-        location: None,
-        persistence,
+        ..ResponseHead::new(status, persistence)
     }
 }
 
@@ -98,7 +100,15 @@ mod tests {
     #[test]
     fn a_405_says_what_is_allowed() {
         let page = text(&mut ErrorPages::default(), Status::METHOD_NOT_ALLOWED, false);
-        assert!(page.contains("\r\nAllow: GET, HEAD\r\n"), "{page}");
+        assert!(page.contains("\r\nAllow: GET, HEAD, OPTIONS\r\n"), "{page}");
+    }
+
+    #[test]
+    fn a_204_says_the_same_and_has_no_body() {
+        let page = text(&mut ErrorPages::default(), Status::NO_CONTENT, false);
+        assert!(page.starts_with("HTTP/1.1 204 No Content\r\n"), "{page}");
+        assert!(page.ends_with("\r\nAllow: GET, HEAD, OPTIONS\r\n\r\n"), "{page}");
+        assert!(!page.contains("Content-"), "{page}");
     }
 
     #[test]

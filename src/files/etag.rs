@@ -1,18 +1,47 @@
 //! Entity tags from what the file system says (RFC 9110 §8.8.3).
 
 use crate::config::ETag;
+use crate::http::Coding;
 use crate::sys::file::FileStat;
 
-/// The tag of a file in this state, quotes and weakness mark included.
-pub(super) fn entity_tag(made_of: ETag, stat: &FileStat, settled: bool) -> Option<Box<[u8]>> {
+/// The tag of a file in this state, quotes included. It is strong: no other bytes will ever have had
+/// it, since the file's time has settled.
+pub(super) fn entity_tag(
+    made_of: ETag,
+    stat: &FileStat,
+    coding: Option<Coding>,
+) -> Option<Box<[u8]>> {
+    let state = state(made_of, stat, coding)?;
+    Some(format!("\"{state}\"").into_bytes().into())
+}
+
+/// The tag of one reading of a file whose time has not [`settled`], weakness mark and quotes included.
+///
+/// The next change may leave the same state behind, so the tag has something that no other reading
+/// has: not even by weak comparison does it ever match what has been written since.
+pub(super) fn unsettled_tag(
+    made_of: ETag,
+    stat: &FileStat,
+    coding: Option<Coding>,
+    reading: u64,
+) -> Option<Box<[u8]>> {
+    let state = state(made_of, stat, coding)?;
+    Some(format!("W/\"{state}-{reading:x}\"").into_bytes().into())
+}
+
+/// A coding is named, since compressors may keep the original's time, and sizes may be equal.
+fn state(made_of: ETag, stat: &FileStat, coding: Option<Coding>) -> Option<String> {
     let FileStat { mtime_ns, bytes, inode, .. } = stat;
-    let weak = if settled { "" } else { "W/" };
-    let tag = match made_of {
-        ETag::MtimeSize => format!("{weak}\"{mtime_ns:x}-{bytes:x}\""),
-        ETag::Inode => format!("{weak}\"{inode:x}-{mtime_ns:x}-{bytes:x}\""),
+    let mut state = match made_of {
+        ETag::MtimeSize => format!("{mtime_ns:x}-{bytes:x}"),
+        ETag::Inode => format!("{inode:x}-{mtime_ns:x}-{bytes:x}"),
         ETag::Off => return None,
     };
-    Some(tag.into_bytes().into())
+    if let Some(coding) = coding {
+        state.push('-');
+        state.push_str(coding.name());
+    }
+    Some(state)
 }
 
 /// Whether a change that comes after this one, stamped `time_ns`, is sure to have another stamp.
@@ -39,17 +68,23 @@ mod tests {
         device: 3,
     };
 
-    fn tag(made_of: ETag, settled: bool) -> Option<String> {
-        let tag = entity_tag(made_of, &STAT, settled)?;
-        Some(String::from_utf8(tag.into()).unwrap())
+    fn text(tag: Option<Box<[u8]>>) -> Option<String> {
+        tag.map(|tag| String::from_utf8(tag.into()).unwrap())
     }
 
     #[test]
     fn tags_are_made_of_what_is_configured() {
-        assert_eq!(tag(ETag::MtimeSize, true).unwrap(), "\"123456789abcdef0-2a\"");
-        assert_eq!(tag(ETag::MtimeSize, false).unwrap(), "W/\"123456789abcdef0-2a\"");
-        assert_eq!(tag(ETag::Inode, true).unwrap(), "\"f00-123456789abcdef0-2a\"");
-        assert_eq!(tag(ETag::Off, true), None);
+        let tag = |made_of, coding| text(entity_tag(made_of, &STAT, coding));
+        assert_eq!(tag(ETag::MtimeSize, None).unwrap(), "\"123456789abcdef0-2a\"");
+        assert_eq!(
+            tag(ETag::MtimeSize, Some(Coding::Gzip)).unwrap(),
+            "\"123456789abcdef0-2a-gzip\""
+        );
+        assert_eq!(tag(ETag::Inode, None).unwrap(), "\"f00-123456789abcdef0-2a\"");
+        assert_eq!(tag(ETag::Off, None), None);
+        let unsettled = |made_of| text(unsettled_tag(made_of, &STAT, None, 7));
+        assert_eq!(unsettled(ETag::MtimeSize).unwrap(), "W/\"123456789abcdef0-2a-7\"");
+        assert_eq!(unsettled(ETag::Off), None);
     }
 
     #[test]

@@ -11,10 +11,13 @@
 //! |---|---|
 //! | [`cache`] | the table and whom it evicts |
 //! | `entry` | what is kept of a target, and the strategy that follows |
+//! | `document` | what a head says about a file |
+//! | `variants` | files that hold another one's bytes compressed |
+//! | `partial`, `body` | parts of a file; what is sent from one |
 //! | `ready` | buffers that are sent as they are, with the date of the second |
 //! | `resolve` | the way of a miss: path to open file |
-//! | `hosts` | which site a request is for |
-//! | `etag`, `mime`, `redirect` | what a head says about a file |
+//! | `hosts`, `site` | which site a request is for, and where its files are |
+//! | `etag`, `mime`, `redirect`, `nonces` | words and numbers of heads |
 //! | `error_pages`, `welcome` | what is sent without any file |
 //!
 //! It belongs to one thread: no locks, no atomics. It submits nothing to a ring, sends nothing and
@@ -22,36 +25,47 @@
 //! is held: evicting or replacing an entry neither changes a byte nor closes a file of a response
 //! that is on its way.
 
+mod body;
 pub mod cache;
+mod document;
 mod entry;
 mod error_pages;
 mod etag;
 mod hosts;
 mod mime;
+mod nonces;
+mod partial;
 mod ready;
 mod redirect;
 mod resolve;
+mod site;
+mod variants;
 mod welcome;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use crate::config;
-use crate::http::{ImfDate, Persistence, Status, target};
+use crate::http::{Coding, FieldLines, ImfDate, Persistence, ResponseHead, Status, target};
 use crate::ring::SendBuf;
 use crate::sys;
 
 use cache::{Bounds, Sieve, Slot};
-use entry::{Asked, Document, Entry};
+use document::{Document, Form};
+use entry::{Asked, Entry};
 use error_pages::ErrorPages;
 use hosts::Hosts;
+use nonces::Nonces;
 use resolve::{Found, Opened, Reading, Root, Trouble};
+use site::Site;
+use variants::Variants;
 
-pub use entry::FileBody;
+pub use body::FileBody;
 pub use hosts::SiteId;
+pub use site::OpenError;
 
 /// The file cache of one shard.
 #[derive(Debug)]
@@ -59,9 +73,9 @@ pub struct Files {
     hosts: Hosts,
     sites: Vec<Site>,
     cache: Sieve<Entry>,
-    pages: ErrorPages,
     rules: Rules,
     scratch: Scratch,
+    supplies: Supplies,
     counters: Counters,
 }
 
@@ -76,6 +90,19 @@ pub struct Now {
     pub monotonic_ms: u64,
 }
 
+/// What is asked of a site: GET, or HEAD.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The target in origin form.
+    pub target: &'a [u8],
+    /// It is HEAD.
+    pub head_only: bool,
+    /// What the answer says about the connection.
+    pub persistence: Persistence,
+    /// Conditions, ranges, accepted codings.
+    pub fields: FieldLines<'a>,
+}
+
 /// What to send for a request.
 #[derive(Debug)]
 pub struct Reply {
@@ -87,51 +114,12 @@ pub struct Reply {
     pub body: Option<FileBody>,
 }
 
-/// Why the files of a site cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// A root is not there, or is no directory.
-    #[error("cannot serve {root}: no such directory; create it, or name another one")]
-    NotFound {
-        /// The site's root.
-        root: PathBuf,
-    },
-    /// A root may not be entered.
-    #[error(
-        "cannot serve {root}: permission denied; every directory on the way to it needs to be \
-         searchable (chmod +x) by the user that runs onering"
-    )]
-    Forbidden {
-        /// The site's root.
-        root: PathBuf,
-    },
-    /// No descriptor is left.
-    #[error(
-        "cannot serve {root}: out of file descriptors; raise `ulimit -n` (LimitNOFILE= of systemd)"
-    )]
-    NoDescriptors {
-        /// The site's root.
-        root: PathBuf,
-    },
-    /// The file system fails.
-    #[error("cannot serve {root}: {cause}; see the kernel's log (dmesg)")]
-    Failed {
-        /// The site's root.
-        root: PathBuf,
-        /// What the kernel said.
-        cause: std::io::Error,
-    },
-    /// There are more sites than can be told apart.
-    #[error("{0} sites are too many: one process serves 65536 at most; divide them")]
-    TooManySites(usize),
-}
-
 /// What has happened and what is held. Everything but the last three only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Requests answered from an entry, revalidated or not.
     pub hits: u64,
-    /// Requests whose target had no entry.
+    /// Look-ups of targets, or of a coding of theirs, that had no entry.
     pub misses: u64,
     /// Entries whose time was up and that were compared with the file system.
     pub revalidations: u64,
@@ -159,12 +147,6 @@ pub struct Counters {
     pub descriptors: usize,
 }
 
-#[derive(Debug)]
-struct Site {
-    root: Root,
-    index: Vec<String>,
-}
-
 /// What the configuration says of every entry.
 #[derive(Debug)]
 struct Rules {
@@ -178,6 +160,14 @@ struct Rules {
 struct Scratch {
     path: Vec<u8>,
     body: Vec<u8>,
+}
+
+/// What answers are made with.
+#[derive(Debug, Default)]
+struct Supplies {
+    pages: ErrorPages,
+    nonces: Nonces,
+    /// Memory that is used again and again.
     answer: Vec<u8>,
 }
 
@@ -215,13 +205,13 @@ impl Files {
                 bytes: cache.bytes,
                 descriptors: cache.descriptors,
             }),
-            pages: ErrorPages::default(),
             rules: Rules {
                 valid_ms: millis(cache.valid),
                 inline_bytes: cache.inline_bytes as u64,
                 etag: cache.etag,
             },
             scratch: Scratch::default(),
+            supplies: Supplies::default(),
             counters: Counters::default(),
         })
     }
@@ -231,43 +221,29 @@ impl Files {
         self.hosts.site(host)
     }
 
-    /// What to send for GET, or with `head_only` for HEAD, of a target in origin form.
+    /// What to send for a request.
     ///
-    /// Allocates nothing on a hit whose answer was made before. A miss looks the path up in the file
-    /// system, which may wait for a disk; it never waits for file contents.
+    /// Allocates nothing on a hit whose answer was made before, be it a 304; the head of a part is made
+    /// for each request. A miss looks the path up in the file system, which may wait for a disk; it
+    /// never waits for file contents.
     #[inline]
-    pub fn reply(
-        &mut self,
-        site: SiteId,
-        target: &[u8],
-        head_only: bool,
-        persistence: Persistence,
-        now: &Now,
-    ) -> Reply {
+    pub fn reply(&mut self, site: SiteId, request: &Request<'_>, now: &Now) -> Reply {
         // The query does not select a file, so it is no part of the key: an endless row of queries
         // is one entry.
-        let (path, query) = target::split_query(target);
-        let asked = Asked { persistence, head_only, query, now };
-        match self.cache.find(site.0, path) {
-            Some(slot) if self.is_current(slot, site, &asked) => {
-                self.counters.hits += 1;
-                let entry = self.cache.value(slot);
-                let reply = entry.answer(&asked, &mut self.pages, &mut self.scratch.answer);
-                if entry.has_grown() {
-                    let weight = entry.weight(path.len());
-                    self.cache.reweigh(slot, weight);
-                }
-                reply
-            }
-            Some(_) => self.look_up(site, path, &asked),
-            None => {
-                self.counters.misses += 1;
-                self.look_up(site, path, &asked)
-            }
+        let (path, query) = target::split_query(request.target);
+        let Request { head_only, persistence, fields, .. } = *request;
+        let asked = Asked { persistence, head_only, query, fields, now };
+        match self.find_current(site, None, path, &asked) {
+            Some(slot) => match self.cache.value(slot).coding_for(&fields) {
+                None => self.answer_from(slot, path, &asked),
+                Some(coding) => self.reply_coded(site, coding, path, &asked),
+            },
+            None => self.look_up(site, path, &asked),
         }
     }
 
-    /// What to send for a request that is refused, whatever it asks for.
+    /// What to send for a request that is answered by a status, whatever it asks for. 204 is the
+    /// answer to OPTIONS.
     pub fn status(
         &mut self,
         status: Status,
@@ -275,9 +251,8 @@ impl Files {
         head_only: bool,
         now: &Now,
     ) -> Reply {
-        let scratch = &mut self.scratch.answer;
-        let head = self.pages.take(status, persistence, head_only, now, scratch);
-        Reply { status, head, body: None }
+        let fields = FieldLines::NONE;
+        self.supplies.page(status, &Asked { persistence, head_only, query: None, fields, now })
     }
 
     /// What has happened until now.
@@ -292,11 +267,45 @@ impl Files {
         }
     }
 
+    /// The entry of a target, or of a coding of it, that may still answer.
+    #[inline]
+    fn find_current(
+        &mut self,
+        site: SiteId,
+        coding: Option<Coding>,
+        path: &[u8],
+        asked: &Asked<'_>,
+    ) -> Option<Slot> {
+        match self.cache.find(scope(site, coding), path) {
+            Some(slot) => self.is_current(slot, site, asked).then_some(slot),
+            None => {
+                self.counters.misses += 1;
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn answer_from(&mut self, slot: Slot, path: &[u8], asked: &Asked<'_>) -> Reply {
+        self.counters.hits += 1;
+        let entry = self.cache.value(slot);
+        let reply = entry.answer(asked, &mut self.supplies);
+        if entry.has_grown() {
+            let weight = entry.weight(path.len());
+            self.cache.reweigh(slot, weight);
+        }
+        reply
+    }
+
     /// Whether an entry may still answer.
     #[inline]
     fn is_current(&mut self, slot: Slot, site: SiteId, asked: &Asked<'_>) -> bool {
         let entry = self.cache.value(slot);
-        if asked.now.monotonic_ms >= entry.fresh_until_ms && !self.revalidate(slot, site, asked) {
+        // Until a file's time has settled, only another reading shows whether a client that has an
+        // earlier one has this one.
+        let is_due = asked.now.monotonic_ms >= entry.fresh_until_ms
+            || asked.fields.has_condition_or_range() && !entry.is_settled();
+        if is_due && !self.revalidate(slot, site, asked) {
             return false;
         }
         match self.cache.value(slot).small_file(self.rules.inline_bytes) {
@@ -319,7 +328,9 @@ impl Files {
             self.counters.stale_changed += 1;
             return false;
         }
-        if !origin.conclusive {
+        // A variant that has come or gone changes what is said of the original.
+        if !origin.conclusive || Variants::find(root, &origin.path, &origin.stat) != origin.variants
+        {
             return false;
         }
         entry.fresh_until_ms = self.rules.fresh_until_ms(asked.now);
@@ -333,7 +344,7 @@ impl Files {
         let Some((file, stat)) = entry.small_file(self.rules.inline_bytes) else { return true };
         match resolve::read_whole(file, stat, &mut self.scratch.body) {
             Reading::Whole => {
-                entry.keep_inline(&self.scratch.body, asked, &mut self.scratch.answer);
+                entry.keep_inline(&self.scratch.body, asked, &mut self.supplies.answer);
                 self.counters.promotions += 1;
                 true
             }
@@ -349,20 +360,99 @@ impl Files {
     #[cold]
     fn look_up(&mut self, site: SiteId, path: &[u8], asked: &Asked<'_>) -> Reply {
         let fresh = self.resolve(site, path, asked);
-        let keep = matches!(fresh, Ok(Fresh { keep: true, .. }));
-        if !keep && let Some(slot) = self.cache.find(site.0, path) {
-            self.cache.remove(slot);
-        }
         match fresh {
-            Ok(Fresh { mut entry, .. }) => {
-                let reply = entry.answer(asked, &mut self.pages, &mut self.scratch.answer);
-                let weight = entry.weight(path.len());
-                if keep && self.cache.insert(site.0, path, weight, entry).is_err() {
-                    self.counters.too_heavy += 1;
+            Ok(Fresh { mut entry, keep }) => {
+                let coding = entry.coding_for(&asked.fields);
+                let reply = entry.answer(asked, &mut self.supplies);
+                let kept = self.keep(keep, scope(site, None), path, entry);
+                match coding {
+                    Some(coding) if kept => self.reply_coded(site, coding, path, asked),
+                    _ => reply,
                 }
+            }
+            Err(status) => {
+                self.forget(scope(site, None), path);
+                self.supplies.page(status, asked)
+            }
+        }
+    }
+
+    /// What to send of a target whose current entry says that it is there in this coding.
+    #[cold]
+    fn reply_coded(
+        &mut self,
+        site: SiteId,
+        coding: Coding,
+        path: &[u8],
+        asked: &Asked<'_>,
+    ) -> Reply {
+        let coded = self.find_current(site, Some(coding), path, asked);
+        let original = self.cache.find(scope(site, None), path);
+        let original = original.expect("its entry was found, and nothing was evicted since");
+        match coded {
+            Some(slot) if self.cache.value(slot).is_document() => {
+                self.answer_from(slot, path, asked)
+            }
+            // It was found before that it cannot be sent.
+            Some(_) => self.answer_from(original, path, asked),
+            None => self.look_up_coded(original, site, coding, path, asked),
+        }
+    }
+
+    /// Makes a new entry for a coding of a target and answers from it; from the original if it cannot
+    /// be opened.
+    fn look_up_coded(
+        &mut self,
+        original: Slot,
+        site: SiteId,
+        coding: Coding,
+        path: &[u8],
+        asked: &Asked<'_>,
+    ) -> Reply {
+        let opened =
+            match (self.cache.value(original).origin(), &self.sites[usize::from(site.0)].root) {
+                (Some(origin), Root::Directory(root)) => {
+                    let variant = variants::path_of(&origin.path, coding);
+                    resolve::open_variant(root.as_fd(), variant, &origin.stat)
+                }
+                _ => Ok(None),
+            };
+        let scope = scope(site, Some(coding));
+        match opened {
+            Ok(Some(opened)) => {
+                let Fresh { mut entry, keep } = self.open_entry(opened, Form::Coded(coding), asked);
+                let reply = entry.answer(asked, &mut self.supplies);
+                self.keep(keep, scope, path, entry);
                 reply
             }
-            Err(status) => self.status(status, asked.persistence, asked.head_only, asked.now),
+            Ok(None) => {
+                let reply = self.answer_from(original, path, asked);
+                let fresh_until_ms = self.rules.fresh_until_ms(asked.now);
+                self.keep(true, scope, path, Entry::negative(Status::NOT_FOUND, fresh_until_ms));
+                reply
+            }
+            Err(_) => {
+                self.counters.troubles += 1;
+                self.answer_from(original, path, asked)
+            }
+        }
+    }
+
+    /// Keeps an entry, or nothing for its target if it is not to be kept. False: it is not.
+    fn keep(&mut self, keep: bool, scope: u32, path: &[u8], entry: Entry) -> bool {
+        if !keep {
+            self.forget(scope, path);
+            return false;
+        }
+        let weight = entry.weight(path.len());
+        let kept = self.cache.insert(scope, path, weight, entry).is_ok();
+        self.counters.too_heavy += u64::from(!kept);
+        kept
+    }
+
+    fn forget(&mut self, scope: u32, path: &[u8]) {
+        if let Some(slot) = self.cache.find(scope, path) {
+            self.cache.remove(slot);
         }
     }
 
@@ -374,11 +464,17 @@ impl Files {
             return Err(error.status());
         }
         let entry = match self.find(site)? {
-            Found::File(opened) => return Ok(self.open_entry(opened, asked)),
+            Found::File(opened) => {
+                let variants = match &self.sites[usize::from(site.0)].root {
+                    Root::Directory(root) => Variants::find(root, &opened.path, &opened.stat),
+                    Root::Welcome => Variants::default(),
+                };
+                return Ok(self.open_entry(opened, Form::Original(variants), asked));
+            }
             Found::Directory => Entry::redirect(&self.scratch.path, fresh_until_ms),
             Found::Nothing(status) => Entry::negative(status, fresh_until_ms),
             Found::Welcome => {
-                let answer = &mut self.scratch.answer;
+                let answer = &mut self.supplies.answer;
                 Entry::inline(Document::welcome(), welcome::PAGE, asked, u64::MAX, answer)
             }
         };
@@ -408,9 +504,9 @@ impl Files {
     }
 
     /// Chooses how an open file is answered: whole from memory, where it is small and there.
-    fn open_entry(&mut self, mut opened: Opened, asked: &Asked<'_>) -> Fresh {
+    fn open_entry(&mut self, mut opened: Opened, form: Form, asked: &Asked<'_>) -> Fresh {
         let fresh_until_ms = self.rules.fresh_until_ms(asked.now);
-        let Scratch { body, answer, .. } = &mut self.scratch;
+        let body = &mut self.scratch.body;
         let reading = match opened.stat.bytes <= self.rules.inline_bytes {
             true => resolve::read_whole(&opened.file, &opened.stat, body),
             false => Reading::Cold,
@@ -420,12 +516,31 @@ impl Files {
             // Somebody is writing it. This one response is sent from it as it is now.
             opened.stat = sys::file::stat(&opened.file).unwrap_or(opened.stat);
         }
-        let document = Document::of(&opened, self.rules.etag, asked.now);
+        let Opened { file, stat, path, first_choice } = opened;
+        let Supplies { nonces, answer, .. } = &mut self.supplies;
+        let found = document::Found { stat, path, first_choice, form };
+        let document = Document::of(found, self.rules.etag, asked.now, nonces);
         let entry = match reading {
             Reading::Whole => Entry::inline(document, body, asked, fresh_until_ms, answer),
-            Reading::Cold | Reading::Changed => Entry::file(document, opened.file, fresh_until_ms),
+            Reading::Cold | Reading::Changed => Entry::file(document, file, fresh_until_ms),
         };
         Fresh { entry, keep: reading != Reading::Changed }
+    }
+}
+
+impl Supplies {
+    /// The page of a status.
+    fn page(&mut self, status: Status, asked: &Asked<'_>) -> Reply {
+        let Asked { persistence, head_only, now, .. } = *asked;
+        let head = self.pages.take(status, persistence, head_only, now, &mut self.answer);
+        Reply { status, head, body: None }
+    }
+
+    /// Writes a head that is for one answer alone; what it returns is used before anything else is.
+    fn write(&mut self, head: &ResponseHead<'_>, now: &Now) -> &mut Vec<u8> {
+        self.answer.clear();
+        head.write(&now.date, &mut self.answer);
+        &mut self.answer
     }
 }
 
@@ -435,26 +550,9 @@ impl Rules {
     }
 }
 
-impl Site {
-    fn open(site: &config::Site) -> Result<Self, OpenError> {
-        let root = match &site.root {
-            config::Root::Welcome => Root::Welcome,
-            config::Root::Directory(path) => {
-                let root = path.clone();
-                Root::Directory(sys::file::open_directory(path).map_err(|error| match error {
-                    sys::file::OpenError::Forbidden => OpenError::Forbidden { root },
-                    sys::file::OpenError::NoDescriptors => OpenError::NoDescriptors { root },
-                    sys::file::OpenError::NotFound
-                    | sys::file::OpenError::Outside
-                    | sys::file::OpenError::Changed => OpenError::NotFound { root },
-                    sys::file::OpenError::Other(errno) => {
-                        OpenError::Failed { root, cause: std::io::Error::from_raw_os_error(errno) }
-                    }
-                })?)
-            }
-        };
-        Ok(Self { root, index: site.index.clone() })
-    }
+/// What a target is kept under: the site, and the coding if it is kept in one.
+fn scope(site: SiteId, coding: Option<Coding>) -> u32 {
+    u32::from(site.0) << 2 | coding.map_or(0, |coding| 1 + coding as u32)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -63,8 +63,7 @@ impl Ready {
         scratch.clear();
         let date_at = head.write(&now.date, scratch) as u32;
         let head_bytes = scratch.len() as u32;
-        let earlier = self.answers.iter().flatten().next();
-        scratch.extend_from_slice(earlier.map_or(body, |answer| answer.body()));
+        scratch.extend_from_slice(self.body().unwrap_or(body));
         let answer = self.answers[index(head.persistence)].insert(Box::new(Answer {
             current: scratch.as_slice().into(),
             spare: None,
@@ -74,6 +73,11 @@ impl Ready {
         }));
         self.grew = true;
         answer.send(head_only)
+    }
+
+    /// The body that every answer carries, if there is one yet.
+    pub(super) fn body(&self) -> Option<&[u8]> {
+        self.answers.iter().flatten().next().map(|answer| answer.body())
     }
 
     /// Whether more memory is held than when this was last asked.
@@ -148,14 +152,9 @@ mod tests {
     use crate::http::Status;
 
     const HEAD: ResponseHead<'static> = ResponseHead {
-        status: Status::OK,
         content_type: Some("text/plain"),
         content_length: Some(4),
-        etag: None,
-        last_modified: None,
-        allow: None,
-        location: None,
-        persistence: Persistence::KeepAlive,
+        ..ResponseHead::new(Status::OK, Persistence::KeepAlive)
     };
 
     fn at(unix_s: u64) -> Now {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::http::Status;
 use crate::sys::file::{self, FileKind, FileStat, OpenError, ReadError};
 
-use super::welcome;
+use super::{variants, welcome};
 
 /// Where a site's paths begin.
 #[derive(Debug)]
@@ -104,6 +104,20 @@ fn resolve_name(root: BorrowedFd<'_>, path: &Path) -> Result<Found, Trouble> {
             _ => Found::Nothing(Status::FORBIDDEN),
         },
         Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
+    })
+}
+
+/// Opens a file that holds another one's bytes in a coding, if it may stand for `original` still.
+pub(super) fn open_variant(
+    root: BorrowedFd<'_>,
+    path: PathBuf,
+    original: &FileStat,
+) -> Result<Option<Opened>, Trouble> {
+    Ok(match open(root, &path)? {
+        Opening::Open(file, stat) if variants::is_usable(&stat, original) => {
+            Some(Opened { file, stat, path, first_choice: true })
+        }
+        Opening::Open(..) | Opening::NotFound | Opening::Forbidden => None,
     })
 }
 

@@ -13,6 +13,7 @@
 mod authority;
 mod bytes;
 mod fault;
+mod field_lines;
 mod fields;
 mod refusal;
 mod target_form;
@@ -22,6 +23,7 @@ use std::mem::MaybeUninit;
 use httparse::{Header, Request, Status::Complete, Status::Partial};
 
 pub use authority::host_of;
+pub use field_lines::{Field, FieldLines};
 pub use refusal::Refusal;
 
 use fields::Fields;
@@ -131,6 +133,8 @@ pub struct RequestHead<'a> {
     pub persistence: Persistence,
     /// Whether a body follows.
     pub body: RequestBody,
+    /// The field lines, for what selects a representation.
+    pub fields: FieldLines<'a>,
     /// Bytes of the whole head: skipped empty lines, and the final CRLF, included.
     pub bytes: usize,
 }
@@ -227,6 +231,7 @@ fn judge<'a>(
         return Err(Refusal::BareLf);
     }
 
+    let lines = &head[request_line_bytes..head.len() - CRLF_BYTES];
     let host = fields.host(version)?;
     let (target, authority) = target_form::split(method, target)?;
     Ok(RequestHead {
@@ -236,6 +241,7 @@ fn judge<'a>(
         host: authority.or(host),
         persistence: fields.persistence(version),
         body: fields.body(version)?,
+        fields: FieldLines::new(lines, fields.selecting()),
         bytes: skipped + head.len(),
     })
 }

@@ -5,6 +5,9 @@
 //! | [`head`] | a request head is read, strictly, in place and without allocation |
 //! | [`target`] | a request target becomes a path beneath the document root |
 //! | [`connection`] | the HTTP/1 state machine: whose turn it is and when the connection ends |
+//! | [`conditional`] | whether the client has, or wants, what there is |
+//! | [`range`], [`multipart`] | which parts of it are sent, and how several are |
+//! | [`negotiation`] | which coding of it is sent |
 //! | [`response`] | a response head is written |
 //! | [`body`] | a response body is pulled |
 //! | [`date`], [`status`] | the vocabulary of both |
@@ -14,9 +17,13 @@
 //! nothing after a head that we do not understand can be trusted to be where we look for it.
 
 pub mod body;
+pub mod conditional;
 pub mod connection;
 pub mod date;
 pub mod head;
+pub mod multipart;
+pub mod negotiation;
+pub mod range;
 pub mod response;
 pub mod status;
 pub mod target;
@@ -24,7 +31,11 @@ pub mod target;
 pub use body::{Body, Pull};
 pub use connection::{Awaiting, Connection, Take};
 pub use date::ImfDate;
-pub use head::{HeadLimits, Method, Persistence, Refusal, RequestBody, RequestHead, Version};
+pub use head::{
+    Field, FieldLines, HeadLimits, Method, Persistence, Refusal, RequestBody, RequestHead, Version,
+};
+pub use negotiation::{Coding, Codings};
+pub use range::{ByteRange, ContentRange};
 pub use response::ResponseHead;
 pub use status::Status;
 pub use target::TargetError;

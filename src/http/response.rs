@@ -3,6 +3,7 @@
 //! It writes what it is told and judges nothing: that a 304 carries no `Content-Length` is for the
 //! caller to know. The answer is always `HTTP/1.1`, whatever the request's version (RFC 9110 §6.2).
 
+use super::range::ContentRange;
 use super::{ImfDate, Persistence, Status};
 
 /// What a response head says.
@@ -12,12 +13,20 @@ pub struct ResponseHead<'a> {
     pub status: Status,
     /// `Content-Type`.
     pub content_type: Option<&'a str>,
+    /// `Content-Encoding`.
+    pub content_encoding: Option<&'static str>,
+    /// `Content-Range`, of a 206 with one part and of every 416.
+    pub content_range: Option<ContentRange>,
     /// `Content-Length` in bytes; of the GET's body too when HEAD is answered.
     pub content_length: Option<u64>,
     /// `ETag`, quotes and weakness mark included.
     pub etag: Option<&'a [u8]>,
     /// `Last-Modified`.
     pub last_modified: Option<ImfDate>,
+    /// `Accept-Ranges: bytes`.
+    pub accept_ranges: bool,
+    /// `Vary`: the request fields that have decided what is sent.
+    pub vary: Option<&'static str>,
     /// `Allow`, which every 405 must carry.
     pub allow: Option<&'static str>,
     /// `Location`: a URI reference that is encoded already.
@@ -27,6 +36,24 @@ pub struct ResponseHead<'a> {
 }
 
 impl ResponseHead<'_> {
+    /// A head that says nothing but this.
+    pub const fn new(status: Status, persistence: Persistence) -> Self {
+        Self {
+            status,
+            content_type: None,
+            content_encoding: None,
+            content_range: None,
+            content_length: None,
+            etag: None,
+            last_modified: None,
+            accept_ranges: false,
+            vary: None,
+            allow: None,
+            location: None,
+            persistence,
+        }
+    }
+
     /// Appends the head with its final empty line to `out`.
     ///
     /// Returns where in `out` the bytes of `date` begin: a head that is kept can have them
@@ -44,15 +71,30 @@ impl ResponseHead<'_> {
         if let Some(content_type) = self.content_type {
             field(out, b"Content-Type: ", content_type.as_bytes());
         }
+        if let Some(content_encoding) = self.content_encoding {
+            field(out, b"Content-Encoding: ", content_encoding.as_bytes());
+        }
+        if let Some(content_range) = &self.content_range {
+            out.extend_from_slice(b"Content-Range: ");
+            content_range.write(out);
+            out.extend_from_slice(b"\r\n");
+        }
         if let Some(bytes) = self.content_length {
-            let mut digits = [0; DIGITS_MAX];
-            field(out, b"Content-Length: ", decimal(bytes, &mut digits));
+            out.extend_from_slice(b"Content-Length: ");
+            push_decimal(out, bytes);
+            out.extend_from_slice(b"\r\n");
         }
         if let Some(last_modified) = &self.last_modified {
             field(out, b"Last-Modified: ", last_modified.as_bytes());
         }
         if let Some(etag) = self.etag {
             field(out, b"ETag: ", etag);
+        }
+        if self.accept_ranges {
+            field(out, b"Accept-Ranges: ", b"bytes");
+        }
+        if let Some(vary) = self.vary {
+            field(out, b"Vary: ", vary.as_bytes());
         }
         if let Some(allow) = self.allow {
             field(out, b"Allow: ", allow.as_bytes());
@@ -81,15 +123,16 @@ fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
 /// Digits of the largest `u64`.
 const DIGITS_MAX: usize = u64::MAX.ilog10() as usize + 1;
 
-/// `value` in decimal, at the end of `digits`; `core::fmt` would cost more than the whole head.
-fn decimal(mut value: u64, digits: &mut [u8; DIGITS_MAX]) -> &[u8] {
+/// Appends `value` in decimal; `core::fmt` would cost more than the whole head.
+pub(super) fn push_decimal(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; DIGITS_MAX];
     let mut start = DIGITS_MAX;
     loop {
         start -= 1;
         digits[start] = b'0' + (value % 10) as u8;
         value /= 10;
         if value == 0 {
-            return &digits[start..];
+            return out.extend_from_slice(&digits[start..]);
         }
     }
 }
@@ -98,19 +141,12 @@ fn decimal(mut value: u64, digits: &mut [u8; DIGITS_MAX]) -> &[u8] {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{DIGITS_MAX, ResponseHead, decimal};
+    use super::{ResponseHead, push_decimal};
+    use crate::http::range::{ByteRange, ContentRange};
     use crate::http::{ImfDate, Persistence, Status};
 
-    const BARE: ResponseHead<'static> = ResponseHead {
-        status: Status::NOT_FOUND,
-        content_type: None,
-        content_length: None,
-        etag: None,
-        last_modified: None,
-        allow: None,
-        location: None,
-        persistence: Persistence::KeepAlive,
-    };
+    const BARE: ResponseHead<'static> =
+        ResponseHead::new(Status::NOT_FOUND, Persistence::KeepAlive);
 
     fn written(head: &ResponseHead<'_>) -> String {
         let mut out = Vec::new();
@@ -132,9 +168,16 @@ mod tests {
         let head = ResponseHead {
             status: Status::OK,
             content_type: Some("text/html; charset=utf-8"),
+            content_encoding: Some("br"),
+            content_range: Some(ContentRange {
+                range: Some(ByteRange { first: 5, last: 9 }),
+                complete_bytes: 10,
+            }),
             content_length: Some(u64::MAX),
             etag: Some(b"W/\"1-2\""),
             last_modified: Some(ImfDate::from_unix_s(0)),
+            accept_ranges: true,
+            vary: Some("Accept-Encoding"),
             allow: Some("GET, HEAD"),
             location: Some(b"/dir/"),
             persistence: Persistence::Close,
@@ -142,9 +185,10 @@ mod tests {
         assert_eq!(
             written(&head),
             "HTTP/1.1 200 OK\r\nServer: onering\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
-             Content-Type: text/html; charset=utf-8\r\nContent-Length: 18446744073709551615\r\n\
+             Content-Type: text/html; charset=utf-8\r\nContent-Encoding: br\r\n\
+             Content-Range: bytes 5-9/10\r\nContent-Length: 18446744073709551615\r\n\
              Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\nETag: W/\"1-2\"\r\n\
-             Allow: GET, HEAD\r\nLocation: /dir/\r\nConnection: close\r\n\r\n"
+             Accept-Ranges: bytes\r\nVary: Accept-Encoding\r\nAllow: GET, HEAD\r\nLocation: /dir/\r\nConnection: close\r\n\r\n"
         );
     }
 
@@ -172,9 +216,9 @@ mod tests {
     proptest! {
         #[test]
         fn decimals_are_those_of_the_standard_library(value: u64) {
-            let mut digits = [0; DIGITS_MAX];
-            let expected = value.to_string();
-            prop_assert_eq!(decimal(value, &mut digits), expected.as_bytes());
+            let mut digits = Vec::new();
+            push_decimal(&mut digits, value);
+            prop_assert_eq!(String::from_utf8(digits).expect("ASCII"), value.to_string());
         }
     }
 }

@@ -28,6 +28,8 @@ macro_rules! statuses {
 
 statuses! {
     OK = 200 "OK";
+    NO_CONTENT = 204 "No Content";
+    PARTIAL_CONTENT = 206 "Partial Content";
     MOVED_PERMANENTLY = 301 "Moved Permanently";
     NOT_MODIFIED = 304 "Not Modified";
     PERMANENT_REDIRECT = 308 "Permanent Redirect";
@@ -36,8 +38,10 @@ statuses! {
     NOT_FOUND = 404 "Not Found";
     METHOD_NOT_ALLOWED = 405 "Method Not Allowed";
     REQUEST_TIMEOUT = 408 "Request Timeout";
+    PRECONDITION_FAILED = 412 "Precondition Failed";
     CONTENT_TOO_LARGE = 413 "Content Too Large";
     URI_TOO_LONG = 414 "URI Too Long";
+    RANGE_NOT_SATISFIABLE = 416 "Range Not Satisfiable";
     MISDIRECTED_REQUEST = 421 "Misdirected Request";
     REQUEST_HEADER_FIELDS_TOO_LARGE = 431 "Request Header Fields Too Large";
     INTERNAL_SERVER_ERROR = 500 "Internal Server Error";

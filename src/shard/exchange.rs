@@ -39,12 +39,23 @@ pub(super) struct Exchange {
     pub(super) ring_bytes: usize,
 }
 
-/// A range of a file.
+/// What was pulled from a body.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
-    pub(super) file: Rc<OwnedFd>,
-    pub(super) offset: u64,
-    pub(super) bytes: usize,
+pub(super) enum Piece {
+    /// A range of a file.
+    File { file: Rc<OwnedFd>, offset: u64, bytes: usize },
+    /// Bytes in memory, of which some may be with the kernel.
+    Memory { buffer: SendBuf, sent: usize },
+}
+
+impl Piece {
+    /// Bytes that are not with the kernel yet.
+    fn left_bytes(&self) -> usize {
+        match self {
+            Piece::File { bytes, .. } => *bytes,
+            Piece::Memory { buffer, sent } => buffer.len() - sent,
+        }
+    }
 }
 
 impl Exchange {
@@ -54,10 +65,12 @@ impl Exchange {
 
     /// Pulls the next piece if there is none; says whether there is one now.
     pub(super) fn pull(&mut self, max_bytes: usize) -> bool {
-        if self.piece.is_none()
-            && let Pull::File { file, offset, bytes } = self.body.next(max_bytes)
-        {
-            self.piece = Some(Piece { file, offset, bytes });
+        if self.piece.is_none() {
+            self.piece = match self.body.next(max_bytes) {
+                Pull::File { file, offset, bytes } => Some(Piece::File { file, offset, bytes }),
+                Pull::Bytes(buffer) => Some(Piece::Memory { buffer, sent: 0 }),
+                Pull::Wait | Pull::End => None,
+            };
         }
         self.piece.is_some()
     }
@@ -69,15 +82,20 @@ impl Exchange {
 
     /// Bytes of the head and of the piece that are not with the kernel yet.
     pub(super) fn left_bytes(&self) -> usize {
-        self.head_rest().len() + self.piece.as_ref().map_or(0, |piece| piece.bytes)
+        self.head_rest().len() + self.piece.as_ref().map_or(0, Piece::left_bytes)
     }
 
-    /// Notes that `bytes` of the piece are with the kernel.
-    pub(super) fn advance(&mut self, bytes: usize) {
+    /// Notes that `more` bytes of the piece are with the kernel.
+    pub(super) fn advance(&mut self, more: usize) {
         if let Some(piece) = &mut self.piece {
-            piece.offset += bytes as u64;
-            piece.bytes -= bytes;
-            if piece.bytes == 0 {
+            match piece {
+                Piece::File { offset, bytes, .. } => {
+                    *offset += more as u64;
+                    *bytes -= more;
+                }
+                Piece::Memory { sent, .. } => *sent += more,
+            }
+            if piece.left_bytes() == 0 {
                 self.piece = None;
             }
         }

@@ -3,7 +3,10 @@
 //! Before each quantum the shard asks whether its first and its last byte are in memory. Warm: head
 //! with MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a poll when the socket
 //! is full. Cold: the ring reads a window into a leased buffer, so that the thread never waits for
-//! a disk, and as much of it is sent from there as the socket takes.
+//! a disk, and as much of it is sent from there as the socket takes. So are pieces
+//! that are in memory from the start.
+
+use std::os::fd::OwnedFd;
 
 use crate::ring::{Lease, ReadError, SendError, Socket, Token};
 use crate::sys::file::{self, Residency};
@@ -43,14 +46,21 @@ impl Shard {
         if !exchange.pull(self.config.transfer.quantum_bytes) {
             return self.body_sent(token);
         }
-        if exchange.ring_bytes > 0 {
-            return self.read_cold(token);
-        }
         let left_bytes = exchange.left_bytes();
-        let outcome = send_quantum(&connection.socket, exchange);
-        if outcome != Quantum::Cold {
-            self.assignment.counters.sendfile_calls.add(1);
-        }
+        let outcome = match exchange.piece.clone() {
+            Some(Piece::File { .. }) if exchange.ring_bytes > 0 => return self.read_cold(token),
+            Some(Piece::File { file, offset, bytes }) => {
+                let outcome = send_file(&connection.socket, exchange, &file, offset, bytes);
+                if outcome != Quantum::Cold {
+                    self.assignment.counters.sendfile_calls.add(1);
+                }
+                outcome
+            }
+            Some(Piece::Memory { buffer, sent }) => {
+                send_bytes(&connection.socket, exchange, &buffer.as_slice()[sent..])
+            }
+            None => Quantum::Sent,
+        };
         self.go_on_after(token, outcome, left_bytes);
     }
 
@@ -133,13 +143,9 @@ impl Shard {
 
     fn read_window(&mut self, token: Token, lease: Lease) {
         let connection = &mut self.connections[token.slot as usize];
-        let Writing::Body { exchange: Exchange { piece: Some(piece), .. }, step } =
-            &mut connection.writing
-        else {
-            return;
-        };
+        let Writing::Body { exchange, step } = &mut connection.writing else { return };
+        let Some(Piece::File { file, offset, bytes }) = &exchange.piece else { return };
         *step = Step::AwaitRead;
-        let Piece { file, offset, bytes } = piece;
         self.ring.read(file, *offset, lease, *bytes, token);
         connection.in_flight += 1;
         self.assignment.counters.cold_reads.add(1);
@@ -168,7 +174,7 @@ impl Shard {
         match result {
             Ok((lease, bytes @ 1..)) => {
                 let left_bytes = exchange.left_bytes();
-                let outcome = send_window(&connection.socket, exchange, &lease[..bytes]);
+                let outcome = send_bytes(&connection.socket, exchange, &lease[..bytes]);
                 drop(lease);
                 self.go_on_after(token, outcome, left_bytes);
             }
@@ -195,12 +201,17 @@ impl Shard {
     }
 }
 
-/// Sends what is left of the head, then as much of the piece as the socket takes.
-fn send_quantum(socket: &Socket, exchange: &mut Exchange) -> Quantum {
-    let Some(piece) = exchange.piece.clone() else { return Quantum::Sent };
-    let last_byte = piece.offset + piece.bytes as u64 - 1;
-    for byte in [last_byte, piece.offset] {
-        match file::residency(&piece.file, byte) {
+/// Sends what is left of the head, then as much of the piece, a range of a file, as the socket takes.
+fn send_file(
+    socket: &Socket,
+    exchange: &mut Exchange,
+    file: &OwnedFd,
+    mut offset: u64,
+    bytes: usize,
+) -> Quantum {
+    let last_byte = offset + bytes as u64 - 1;
+    for byte in [last_byte, offset] {
+        match file::residency(file, byte) {
             Residency::Warm => {}
             Residency::Memory => break,
             Residency::Cold | Residency::Unknown => return Quantum::Cold,
@@ -209,8 +220,7 @@ fn send_quantum(socket: &Socket, exchange: &mut Exchange) -> Quantum {
     if let Err(error) = send_head(socket, exchange) {
         return failed(error);
     }
-    let mut offset = piece.offset;
-    match file::sendfile(socket, &piece.file, &mut offset, piece.bytes) {
+    match file::sendfile(socket, file, &mut offset, bytes) {
         Ok(0) => Quantum::Truncated,
         Ok(bytes) => {
             exchange.advance(bytes);
@@ -223,19 +233,19 @@ fn send_quantum(socket: &Socket, exchange: &mut Exchange) -> Quantum {
     }
 }
 
-/// Sends what is left of the head, then as much of a window that was read as the socket takes.
+/// Sends what is left of the head, then as much of the piece's first `bytes` as the socket takes.
 ///
-/// What it does not take is in the page cache by now and need not be kept: a slow peer holds no
-/// buffer that others wait for.
-fn send_window(socket: &Socket, exchange: &mut Exchange, window: &[u8]) -> Quantum {
+/// Of a window that was read, what it does not take is in the page cache by now and need not be kept:
+/// a slow peer holds no buffer that others wait for.
+fn send_bytes(socket: &Socket, exchange: &mut Exchange, bytes: &[u8]) -> Quantum {
     if let Err(error) = send_head(socket, exchange) {
         return failed(error);
     }
-    match socket::send_now(socket, window) {
-        Ok(bytes) => {
-            exchange.advance(bytes);
-            exchange.ring_bytes = exchange.ring_bytes.saturating_sub(bytes);
-            if bytes == window.len() { Quantum::Sent } else { Quantum::Full }
+    match socket::send_now(socket, bytes) {
+        Ok(taken) => {
+            exchange.advance(taken);
+            exchange.ring_bytes = exchange.ring_bytes.saturating_sub(taken);
+            if taken == bytes.len() { Quantum::Sent } else { Quantum::Full }
         }
         Err(error) => failed(error),
     }

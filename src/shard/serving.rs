@@ -1,6 +1,6 @@
 //! Received bytes to requests to answers.
 
-use crate::files::{Files, Now, Reply};
+use crate::files::{Files, Now, Reply, Request};
 use crate::http::{Method, Persistence, RequestBody, RequestHead, Status, Take};
 use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
@@ -18,8 +18,12 @@ fn reply_to(
     match head.method {
         Method::Get | Method::Head => {
             let site = files.site(head.host);
-            files.reply(site, head.target, head.method == Method::Head, persistence, now)
+            let RequestHead { target, fields, .. } = *head;
+            let head_only = head.method == Method::Head;
+            files.reply(site, &Request { target, head_only, persistence, fields }, now)
         }
+        // Every target that there may be allows the same; `*` does too (RFC 9110 §9.3.7).
+        Method::Options => files.status(Status::NO_CONTENT, persistence, false, now),
         Method::Other => files.status(Status::NOT_IMPLEMENTED, persistence, false, now),
         _ => files.status(Status::METHOD_NOT_ALLOWED, persistence, false, now),
     }

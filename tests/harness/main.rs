@@ -13,6 +13,7 @@ mod operations_60;
 mod ownership_80;
 mod protocol_40;
 mod ring_10;
+mod selection_40;
 mod slow_peers_60;
 mod steering_50;
 mod symptoms_80;

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub(crate) use client::Client;
+pub(crate) use client::{Client, Response};
 pub(crate) use server::{Args, Server};
 pub(crate) use site::{Site, pattern};
 

@@ -101,7 +101,8 @@ fn a_weak_tag_becomes_strong_when_its_time_has_settled() {
     let weak = fixture.get("/file").field("ETag").unwrap().to_owned();
     fixture.now.advance(real_now_s() + 5, VALID_MS);
     let strong = fixture.get("/file").field("ETag").unwrap().to_owned();
-    assert_eq!(weak, format!("W/{strong}"));
+    let state = strong.trim_end_matches('"');
+    assert!(weak.starts_with(&format!("W/{state}-")), "{weak} {strong}");
 }
 
 #[test]
@@ -117,6 +118,8 @@ fn a_cold_file_is_served_from_the_file_until_it_is_in_memory() {
         eprintln!("skipped: this file system does not let go of a page");
         return;
     }
+    // The look may have begun to bring it in, and a page that is on its way cannot be let go of.
+    fs::read(fixture.path("file")).unwrap();
     nix::fcntl::posix_fadvise(&file, 0, 0, drop_pages).unwrap();
     let first = fixture.get("/file");
     assert_eq!((&*first.body, first.from_file), (&b"cold"[..], true));

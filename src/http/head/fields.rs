@@ -1,7 +1,9 @@
 //! The field lines that decide how a connection goes on: `Host`, `Connection`, `Content-Length`
-//! and `Transfer-Encoding`. All other fields are stepped over.
+//! and `Transfer-Encoding`. Of those that select a representation it is noted that they are there;
+//! all other fields are stepped over.
 
 use super::bytes::TCHAR;
+use super::field_lines::{Field, FieldSet};
 use super::{Persistence, Refusal, RequestBody, Version, authority};
 
 /// What the fields seen so far say.
@@ -12,6 +14,7 @@ pub(super) struct Fields<'a> {
     keep_alive: bool,
     content_length: Option<u64>,
     transfer_coding: Option<TransferCoding>,
+    selecting: FieldSet,
 }
 
 /// The transfer codings so far, in the order in which they were applied.
@@ -45,8 +48,18 @@ impl<'a> Fields<'a> {
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 list(value).try_for_each(|coding| self.add_coding(coding))
             }
-            _ => Ok(()),
+            _ => {
+                if let Some(field) = Field::from_name(name) {
+                    self.selecting.insert(field);
+                }
+                Ok(())
+            }
         }
+    }
+
+    /// Which of the fields that select a representation there are.
+    pub(super) fn selecting(&self) -> FieldSet {
+        self.selecting
     }
 
     /// Options are case-insensitive and their order means nothing (RFC 9110 §7.6.1).

@@ -46,6 +46,7 @@ fn a_head_is_read_in_place() {
             host: Some(b"localhost:80"),
             persistence: Persistence::KeepAlive,
             body: RequestBody::None,
+            fields: FieldLines::of("Host: localhost:80\r\nAccept: */*\r\n"),
             bytes: input.len() - "GET /next".len(),
         }
     );
