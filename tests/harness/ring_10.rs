@@ -31,6 +31,18 @@ fn pair() -> (TcpStream, Socket) {
     (peer, Rc::new(OwnedFd::from(ours)))
 }
 
+/// Compiles only while a ring cannot be given to another thread (IORING_SETUP_SINGLE_ISSUER): if it
+/// could, both implementations would be meant.
+const _: fn() = || {
+    trait NotSend<A> {
+        fn holds() {}
+    }
+    struct IfSend;
+    impl<T> NotSend<()> for T {}
+    impl<T: Send> NotSend<IfSend> for T {}
+    <Ring as NotSend<_>>::holds();
+};
+
 /// Enters until something comes back.
 #[track_caller]
 fn next(ring: &mut Ring) -> Completion {

@@ -2,3 +2,4 @@
 //! machine only. What the program must do is in `tests/harness`, which runs on every kernel.
 
 mod layout_00;
+mod ownership_10;

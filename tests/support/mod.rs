@@ -4,7 +4,7 @@
 //! Nothing here sleeps for a result or looks at how long something took: a test waits until what
 //! it expects has happened, and fails after [`PATIENCE`].
 
-#![allow(dead_code, reason = "a toolbox: not every test needs every tool")]
+#![allow(dead_code, unused_imports, reason = "a toolbox: not every test needs every tool")]
 
 pub(crate) mod client;
 pub(crate) mod cold;

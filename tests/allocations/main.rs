@@ -1,0 +1,116 @@
+//! No memory is allocated on the warm path: shards in this process, under an allocator that counts
+//! what their threads ask of it.
+//!
+//! A program of its own, since a program has one allocator.
+
+#[path = "../support/counting.rs"]
+mod counting;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use counting::{Counting, count_here};
+use support::in_process::InProcess;
+use support::{Client, Site, pattern, repeats};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A shard, and the number of its allocations.
+struct Counted {
+    shard: InProcess,
+    count: &'static AtomicU64,
+}
+
+impl Counted {
+    fn start(site: &Site) -> Counted {
+        let count: &AtomicU64 = Box::leak(Box::default());
+        // Revalidation looks at the file system once for each file, which is not this path.
+        let settings = "[cache]\nvalid = \"1h\"";
+        Counted { shard: InProcess::start(site, settings, || count_here(count)), count }
+    }
+
+    /// Allocations of the shard while a client does `work` again and again, having done so as often
+    /// before.
+    fn while_warm(&self, times: usize, mut work: impl FnMut(&mut Client)) -> u64 {
+        let mut client = Client::connect(self.shard.address());
+        let mut allocations = 0;
+        for _ in ["cold", "warm"] {
+            let before = self.count.load(Ordering::Relaxed);
+            (0..times).for_each(|_| work(&mut client));
+            allocations = self.count.load(Ordering::Relaxed) - before;
+        }
+        allocations
+    }
+
+    fn stop(self) {
+        assert!(self.count.load(Ordering::Relaxed) > 0, "the allocator counts nothing");
+        self.shard.stop();
+    }
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n")
+}
+
+#[test]
+fn warm_requests_allocate_nothing() {
+    let site = Site::with("small", "small\n");
+    let counted = Counted::start(&site);
+    let (small, missing) = (get("/small"), get("/missing"));
+    let warm = counted.while_warm(repeats(10_000), |client| {
+        client.send(&small);
+        assert_eq!(client.response().body, b"small\n");
+    });
+    assert_eq!(warm, 0, "a file in memory");
+    let warm = counted.while_warm(repeats(1000), |client| {
+        client.send(small.repeat(16));
+        (0..16).for_each(|_| assert_eq!(client.response().body, b"small\n"));
+    });
+    assert_eq!(warm, 0, "a file in memory, pipelined");
+    let warm = counted.while_warm(repeats(1000), |client| {
+        client.send(&missing);
+        assert_eq!(client.response().status, 404);
+    });
+    assert_eq!(warm, 0, "no file");
+    let warm = counted.while_warm(repeats(1000), |client| {
+        let (begun, rest) = small.split_at(20);
+        client.send(begun);
+        client.send(rest);
+        assert_eq!(client.response().body, b"small\n");
+    });
+    assert_eq!(warm, 0, "a head in two pieces");
+    counted.stop();
+}
+
+#[test]
+fn warm_downloads_allocate_nothing() {
+    let site = Site::new();
+    let counted = Counted::start(&site);
+    for (path, bytes) in [("/100k", 100 << 10), ("/1m", 1 << 20)] {
+        site.write(&path[1..], pattern(bytes));
+        let warm = counted.while_warm(repeats(1000), |client| {
+            client.send(get(path));
+            assert_eq!(client.response().body.len(), bytes);
+        });
+        assert_eq!(warm, 0, "{path}");
+    }
+    counted.stop();
+}
+
+#[test]
+fn warm_connections_with_one_request_allocate_little() {
+    let site = Site::with("small", "small\n");
+    let counted = Counted::start(&site);
+    let address = counted.shard.address();
+    let times = repeats(1000);
+    let warm = counted.while_warm(times, |_| {
+        let mut client = Client::connect(address);
+        client.send("GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert_eq!(client.response().body, b"small\n");
+    });
+    // The socket's reference count.
+    assert!(warm <= times as u64, "{warm} allocations for {times} connections");
+    counted.stop();
+}
