@@ -90,10 +90,18 @@ impl Sample {
         let mut usage = Usage::default();
         let mut next = 0;
         while let Some(&pid) = members.get(next) {
-            let unreadable = |error| ProcessError::Unreadable { pid, error };
-            usage = usage.and(usage_of(pid).map_err(unreadable)?);
-            members.extend(children_of(pid).map_err(unreadable)?);
-            next += 1;
+            match usage_of(pid).and_then(|own| Ok((own, children_of(pid)?))) {
+                Ok((own, children)) => {
+                    usage = usage.and(own);
+                    members.extend(children);
+                    next += 1;
+                }
+                // It has ended between its parent's word and ours: that is seen by who is left.
+                Err(error) if pid != root && is_gone(&error) => {
+                    members.remove(next);
+                }
+                Err(error) => return Err(ProcessError::Unreadable { pid, error }),
+            }
         }
         members.sort_unstable();
         Ok(Self { usage, members })
@@ -112,11 +120,28 @@ impl Sample {
     }
 }
 
+/// Whether an error means that a process or a thread has ended.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH))
+}
+
+/// A file of each thread of a process, but for threads that end meanwhile.
+fn of_each_thread(pid: Pid, file: &str) -> io::Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        match fs::read_to_string(task?.path().join(file)) {
+            Ok(text) => texts.push(text),
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(texts)
+}
+
 fn usage_of(pid: Pid) -> io::Result<Usage> {
     let mut usage =
         Usage { cpu: ClockId::pid_cpu_clock_id(pid)?.now()?.into(), ..Usage::default() };
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let status = fs::read_to_string(task?.path().join("status"))?;
+    for status in of_each_thread(pid, "status")? {
         usage.voluntary_switches += field(&status, "voluntary_ctxt_switches:")?;
         usage.involuntary_switches += field(&status, "nonvoluntary_ctxt_switches:")?;
     }
@@ -126,8 +151,7 @@ fn usage_of(pid: Pid) -> io::Result<Usage> {
 /// The children that any thread of `pid` has started.
 fn children_of(pid: Pid) -> io::Result<Vec<Pid>> {
     let mut children = Vec::new();
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let list = fs::read_to_string(task?.path().join("children"))?;
+    for list in of_each_thread(pid, "children")? {
         children.extend(list.split_whitespace().filter_map(|n| n.parse().ok()).map(Pid::from_raw));
     }
     Ok(children)
