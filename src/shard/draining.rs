@@ -3,7 +3,7 @@
 //! Accepting stops and the accept queues are emptied; idle connections close; answers under way
 //! and those to requests that are coming in are the last of their connections. The listeners stay
 //! open all the while, since closing one resets what the kernel has queued on it; so the queues
-//! are swept once more when the last connection has gone.
+//! are swept again and again, and newcomers have one answer too, until no shard has anything left.
 
 use crate::http::Awaiting;
 use crate::ring::Token;
@@ -16,8 +16,8 @@ use super::connection::{Phase, Writing};
 /// How long the ring may take to let go of connections that were cut off.
 const CUT_MS: u64 = 1000;
 
-/// How long to wait for descriptors to come free.
-const SWEEP_AGAIN_MS: u64 = 8;
+/// How often the accept queues are looked at meanwhile.
+const SWEEP_MS: u64 = 8;
 
 /// How far the end has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,6 @@ pub(super) enum Draining {
     No,
     /// The last answers are being sent; whoever has not got his by then is cut off.
     Answering {
-        /// Whether the accept queues have been emptied once.
-        swept: bool,
         ends_ms: u64,
     },
     /// The time is over: connections have been reset.
@@ -39,7 +37,7 @@ impl Draining {
     pub(super) fn ends_ms(self) -> Option<u64> {
         match self {
             Draining::No => None,
-            Draining::Answering { ends_ms, .. } | Draining::Cutting { ends_ms } => Some(ends_ms),
+            Draining::Answering { ends_ms } | Draining::Cutting { ends_ms } => Some(ends_ms),
         }
     }
 }
@@ -52,7 +50,7 @@ impl Shard {
         }
         let grace_ms = self.config.timeouts.grace.as_millis() as u64;
         let ends_ms = self.now.monotonic_ms + grace_ms;
-        self.draining = Draining::Answering { swept: false, ends_ms };
+        self.draining = Draining::Answering { ends_ms };
         self.show_load();
         self.stop_accepting();
         for token in self.tokens() {
@@ -90,30 +88,27 @@ impl Shard {
         match self.draining {
             Draining::No => false,
             Draining::Cutting { ends_ms } => self.connections.is_empty() || now_ms >= ends_ms,
-            Draining::Answering { ends_ms, .. } if now_ms >= ends_ms => {
+            Draining::Answering { ends_ms } if now_ms >= ends_ms => {
                 self.cut();
                 self.connections.is_empty()
             }
-            Draining::Answering { swept, ends_ms } => {
+            Draining::Answering { .. } => {
                 let stopped = |accepting: &Accepting| *accepting == Accepting::Stopped;
                 if !self.accepting.iter().all(stopped) {
                     return false;
                 }
-                if swept && !self.connections.is_empty() {
-                    return false;
-                }
                 let swept = self.sweep_accept_queues();
-                self.draining = Draining::Answering { swept, ends_ms };
-                swept && self.connections.is_empty() && self.inbox.is_empty()
+                let done = swept && self.connections.is_empty() && self.inbox.is_empty();
+                self.inbox.set_done(done);
+                // One that ended before the others would leave its newcomers without an answer.
+                done && self.inboxes.iter().all(|inbox| inbox.is_done())
             }
         }
     }
 
-    /// Milliseconds until the accept queues are looked at again, where descriptors were too few for
-    /// what they hold. (Those of closed connections come free with the ring's next enter.)
+    /// Milliseconds until the accept queues are looked at again.
     pub(super) fn sweep_again_ms(&self) -> Option<u64> {
-        let short = matches!(self.draining, Draining::Answering { swept: false, .. });
-        short.then_some(SWEEP_AGAIN_MS)
+        matches!(self.draining, Draining::Answering { .. }).then_some(SWEEP_MS)
     }
 
     pub(super) fn tokens(&self) -> Vec<Token> {

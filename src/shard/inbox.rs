@@ -28,6 +28,8 @@ pub struct Inbox {
     woken: CachePadded<AtomicBool>,
     /// Connections of the shard, as its owner last said.
     load: CachePadded<AtomicUsize>,
+    /// The shard drains, and nobody waits for it now.
+    done: AtomicBool,
     address: Address,
 }
 
@@ -37,6 +39,7 @@ impl Inbox {
             letters: SegQueue::new(),
             woken: CachePadded::new(AtomicBool::new(false)),
             load: CachePadded::new(AtomicUsize::new(0)),
+            done: AtomicBool::new(false),
             address,
         }
     }
@@ -73,6 +76,14 @@ impl Inbox {
 
     pub(super) fn is_empty(&self) -> bool {
         self.letters.is_empty()
+    }
+
+    pub(super) fn set_done(&self, done: bool) {
+        self.done.store(done, Ordering::Release);
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.load(Ordering::Acquire)
     }
 
     pub(super) fn set_load(&self, connections: usize) {

@@ -195,3 +195,35 @@ fn a_server_without_clients_ends_and_its_address_is_free_at_once() {
         server.stop();
     }
 }
+
+/// Newcomers while a slow download keeps the server from ending: all of them are answered at once,
+/// also those that the kernel queued for a shard that has nothing left to do.
+#[test]
+fn newcomers_do_not_wait_for_the_last_download() {
+    let site = Site::with("file", "short");
+    let large = pattern(16 * MIB);
+    site.write("large", &large);
+    let cpus = if two_cpus().is_some() { &["0", "0-1"][..] } else { &["0"] };
+    for cpus in cpus {
+        let server = Server::start(site.serve().cpus(cpus));
+        let mut slow = Client::narrow(server.address(), 65_536);
+        slow.send(request("/large"));
+        assert_eq!(slow.head().status, 200);
+        // An idle connection tells when the drain has begun.
+        let mut idle = Client::connect(server.address());
+        assert_eq!(idle.get("/file").status, 200);
+        server.signal(Signal::SIGTERM);
+        assert_eq!(idle.rest(), b"");
+        for _ in 0..40 {
+            let mut newcomer = Client::connect(server.address());
+            newcomer.send(request("/file"));
+            let response = newcomer.response();
+            assert_eq!(response.body, b"short");
+            assert_eq!(response.field("connection"), Some("close"));
+            assert_eq!(newcomer.rest(), b"");
+        }
+        assert!(slow.take(16 * MIB) == large);
+        drop(slow);
+        assert_eq!(server.finish().total("drain_cut_off"), 0);
+    }
+}
