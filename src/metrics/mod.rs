@@ -21,12 +21,7 @@ impl Counter {
         self.set(self.value().wrapping_add(n));
     }
 
-    /// Counts `n` fewer: for a gauge, which says how many there are now.
-    pub fn subtract(&self, n: u64) {
-        self.set(self.value().wrapping_sub(n));
-    }
-
-    /// Replaces the value: for a count that is kept elsewhere.
+    /// Replaces the value: for a gauge, and for a count that is kept elsewhere.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
@@ -322,10 +317,10 @@ mod tests {
     fn a_counter_counts() {
         let counter = Counter::default();
         counter.add(5);
-        counter.subtract(2);
-        assert_eq!(counter.value(), 3);
-        counter.set(7);
+        counter.add(2);
         assert_eq!(counter.value(), 7);
+        counter.set(3);
+        assert_eq!(counter.value(), 3);
     }
 
     #[test]

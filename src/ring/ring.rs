@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -137,7 +137,7 @@ impl Ring {
     pub fn address(&self) -> io::Result<Address> {
         // SAFETY: the ring's descriptor is open as long as `self.uring` is, which outlives this
         // borrow.
-        let ring = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.uring.as_raw_fd()) };
+        let ring = unsafe { BorrowedFd::borrow_raw(self.uring.as_raw_fd()) };
         Ok(Address(Arc::new(ring.try_clone_to_owned()?)))
     }
 
@@ -329,11 +329,5 @@ impl Drop for Ring {
             std::mem::forget(self.provided.clone());
             std::mem::forget(self.arena.clone());
         }
-    }
-}
-
-impl AsFd for Address {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }
