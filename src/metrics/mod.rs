@@ -114,7 +114,7 @@ counters! {
     accept_paused_limit,
     /// Connections that the peer reset.
     resets,
-    /// Sends that failed, other than by a full socket.
+    /// Sends of whole answers that failed, other than because the peer was gone.
     send_errors,
     /// Reads of files that failed.
     read_errors,
@@ -150,11 +150,11 @@ counters! {
     /// Descriptors that the cache holds open. A gauge.
     cache_descriptors,
 
-    /// Answers that went out as one buffer, head and body together.
+    /// Submissions of whole answers, head and body together: of one, or of several to pipelined requests.
     inline_sends,
     /// Calls of sendfile(2).
     sendfile_calls,
-    /// Of these, those that met a full socket.
+    /// Times that a body had to wait for room in its socket, by whichever way it goes out.
     sendfile_would_block,
     /// Windows of a file that were found not to be in memory.
     residency_cold,

@@ -67,8 +67,9 @@ impl Ring {
         let (uring, capabilities) = setup.build()?;
         let provided = Provided::new(setup.recv_buffers, setup.recv_buffer_bytes)
             .map_err(SetupError::memory)?;
-        // SAFETY: descriptors and buffers are mappings that live until `drop` has unregistered
-        // the group (or is leaked), and `provided.entries()` is their number.
+        // SAFETY: descriptors and buffers are mappings, and `provided.entries()` is their number.
+        // They live until `drop` has unregistered the group, or are leaked there; should this
+        // function fail further down, no receive was ever submitted that could look at them.
         unsafe {
             uring.submitter().register_buf_ring_with_flags(
                 provided.descriptors_address(),
