@@ -31,16 +31,18 @@
 //!    its SYN; elsewhere the kernel's hash spreads them.
 //! 2. The shard's multishot accept yields the socket. A shard with far more connections than
 //!    another hands *fresh* ones over through that one's inbox, waking it by MSG_RING.
-//! 3. Multishot recv delivers into a buffer that all connections of the shard share. A whole head
-//!    is parsed where it lies; an incomplete one is copied into a buffer of the connection's own,
-//!    so that no peer can hold shared memory by being slow.
+//! 3. The ring receives into a buffer that all connections of the shard share: the first bytes of a
+//!    connection for once, so that one with a single request can be closed at once, and what
+//!    follows by multishot. A whole head is parsed where it lies; an incomplete one is copied into a
+//!    buffer of the connection's own, so that no peer can hold shared memory by being slow.
 //! 4. The target is looked up in the shard's [`files`]. A hit skips decoding, open and stat. The
 //!    entry says how it is sent: *inline* (head and body in one ready buffer, one send on the
-//!    ring) or *file*.
+//!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry.
 //! 5. A file's body is pulled a quantum at a time. Before each, the shard asks the kernel whether
-//!    the quantum's last byte is in memory. Warm: non-blocking sendfile(2) on this thread. Cold:
-//!    the ring reads a window into a registered buffer and sends that. The thread never waits for
-//!    a disk.
+//!    the quantum's last and its first byte are in memory. Warm: non-blocking sendfile(2) on this
+//!    thread. Cold: the ring reads a window into a registered buffer, of which the socket is given
+//!    as much as it takes. The thread does not wait for a disk, save where pages between the two
+//!    bytes are missing or are evicted between the question and the call.
 //! 6. The loop enters the kernel once a turn: everything that the turn has queued goes in,
 //!    everything that has completed comes out.
 //!

@@ -12,11 +12,11 @@ use crate::ring::SendBuf;
 #[derive(Clone, Debug)]
 pub struct FileBody {
     /// The file, which stays open as long as anybody holds this.
-    pub file: Rc<OwnedFd>,
+    pub(super) file: Rc<OwnedFd>,
     /// Where the next piece starts, in bytes from the file's start.
-    pub offset: u64,
+    pub(super) offset: u64,
     /// Where the last piece ends. The file may have become shorter since.
-    pub end: u64,
+    pub(super) end: u64,
     /// What follows then.
     pub(super) then: Option<Box<Parts>>,
 }

@@ -154,8 +154,9 @@ impl<V> Sieve<V> {
     }
 
     /// Adds an entry, or puts a new value in place of the target's old one, and makes others leave
-    /// where that is one too many. A value that would not fit into an empty table is handed back, and
-    /// the target has none then.
+    /// where that is one too many; as by [`Self::reweigh`], the one in an old one's place may itself be
+    /// among them. A value that would not fit into an empty table is handed back, and the target has
+    /// none then.
     pub fn insert(&mut self, scope: u32, target: &[u8], weight: Weight, value: V) -> Result<(), V> {
         let old = self.find(scope, target);
         let Bounds { entries, bytes, descriptors } = self.bounds;
@@ -188,8 +189,8 @@ impl<V> Sieve<V> {
         Ok(())
     }
 
-    /// States anew what an entry holds. May evict any entry, this one last but not never: whatever
-    /// is wanted of it is to be taken before.
+    /// States anew what an entry holds. May evict any entry, this one too: whatever is wanted of it is
+    /// to be taken before.
     pub fn reweigh(&mut self, slot: Slot, weight: Weight) {
         self.set_weight(slot.0, weight);
         self.make_room(0, Weight::default());

@@ -438,7 +438,7 @@ impl Files {
         }
     }
 
-    /// Keeps an entry, or nothing for its target if it is not to be kept. False: it is not.
+    /// Keeps an entry, or nothing for its target if it is not to be kept. False: it is not there.
     fn keep(&mut self, keep: bool, scope: u32, path: &[u8], entry: Entry) -> bool {
         if !keep {
             self.forget(scope, path);
@@ -447,7 +447,8 @@ impl Files {
         let weight = entry.weight(path.len());
         let kept = self.cache.insert(scope, path, weight, entry).is_ok();
         self.counters.too_heavy += u64::from(!kept);
-        kept
+        // One that took an old one's place may have been the one that had to leave.
+        kept && self.cache.find(scope, path).is_some()
     }
 
     fn forget(&mut self, scope: u32, path: &[u8]) {

@@ -16,33 +16,7 @@
 //! | `#` | 400: a fragment is never sent (RFC 9110 §7.1) |
 //! | bytes above 127, in whatever encoding | themselves: file names are bytes |
 
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode};
-
 use super::Status;
-
-/// What a path must not carry as itself in a URI: all but `pchar` and `/` (RFC 3986 §3.3).
-const PATH: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~')
-    .remove(b'!')
-    .remove(b'$')
-    .remove(b'&')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'*')
-    .remove(b'+')
-    .remove(b',')
-    .remove(b';')
-    .remove(b'=')
-    .remove(b':')
-    .remove(b'@')
-    .remove(b'/');
-
-/// What a query that is encoded already must still not carry (RFC 3986 §3.4).
-const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
 
 /// Why a target names no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,24 +99,6 @@ pub fn decode(target: &[u8], out: &mut Vec<u8>) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Appends the `Location` of the directory at `path`, which is as [`decode`] gives it, without its
-/// slash; `query` is as it was received.
-///
-/// It is a reference with an absolute path: the client keeps the scheme and the authority that it
-/// used, which we may not know behind a proxy. It never begins with `//` or `/\\`, which would
-/// lead to another host.
-pub fn write_directory_location(path: &[u8], query: Option<&[u8]>, out: &mut Vec<u8>) {
-    out.push(b'/');
-    if !path.is_empty() {
-        percent_encode(path, PATH).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
-        out.push(b'/');
-    }
-    if let Some(query) = query {
-        out.push(b'?');
-        percent_encode(query, QUERY).for_each(|piece| out.extend_from_slice(piece.as_bytes()));
-    }
-}
-
 /// Length of `path`, which ends in a slash or is the root, without its last segment.
 fn parent(path: &[u8]) -> Result<usize, TargetError> {
     let [above @ .., _slash] = path else { return Err(TargetError::AboveRoot) };
@@ -179,7 +135,7 @@ mod tests {
     use percent_encoding::percent_decode;
     use proptest::prelude::*;
 
-    use super::{TargetError, decode, split_query, write_directory_location};
+    use super::{TargetError, decode};
     use crate::http::Status;
 
     fn decoded(target: &[u8]) -> Result<Vec<u8>, TargetError> {
@@ -284,25 +240,6 @@ mod tests {
         assert_eq!(TargetError::EncodedSlash.status(), Status::NOT_FOUND);
     }
 
-    #[test]
-    fn locations_of_directories() {
-        for (target, location) in [
-            ("/dir", "/dir/"),
-            ("/dir?a=%0d%0aX:%201&b", "/dir/?a=%0d%0aX:%201&b"),
-            ("//dir", "/dir/"),
-            ("/%5Cdir", "/%5Cdir/"),
-            ("/\\dir", "/%5Cdir/"),
-            ("/a%20b%0d%0a", "/a%20b%0D%0A/"),
-            ("/a%3Fb%2523", "/a%3Fb%2523/"),
-            ("/d?\u{e9}<", "/d/?%C3%A9%3C"),
-            ("/", "/"),
-        ] {
-            let (path, mut out) = (decoded(target.as_bytes()).expect(target), Vec::new());
-            write_directory_location(&path, split_query(target.as_bytes()).1, &mut out);
-            assert_eq!(String::from_utf8_lossy(&out), location);
-        }
-    }
-
     /// Targets that are dense in what the policy is about.
     fn targets() -> impl Strategy<Value = Vec<u8>> {
         let pieces = prop::sample::select(vec![
@@ -331,23 +268,6 @@ mod tests {
                 for segment in segments {
                     prop_assert!(!matches!(segment, b"" | b"." | b".."), "{:?}", path);
                 }
-            }
-        }
-
-        #[test]
-        fn a_location_leads_back_to_its_directory(target in targets()) {
-            if let Ok(mut path) = decoded(&target) {
-                if path.ends_with(b"/") {
-                    path.pop();
-                }
-                let mut location = Vec::new();
-                write_directory_location(&path, split_query(&target).1, &mut location);
-                prop_assert!(location.iter().all(u8::is_ascii_graphic));
-                prop_assert!(!location.starts_with(b"//") && !location.starts_with(b"/\\"));
-                if !path.is_empty() {
-                    path.push(b'/');
-                }
-                prop_assert_eq!(decoded(&location), Ok(path));
             }
         }
 

@@ -21,12 +21,7 @@ impl Counter {
         self.set(self.value().wrapping_add(n));
     }
 
-    /// Counts `n` fewer: for a gauge, which says how many there are now.
-    pub fn subtract(&self, n: u64) {
-        self.set(self.value().wrapping_sub(n));
-    }
-
-    /// Replaces the value: for a count that is kept elsewhere.
+    /// Replaces the value: for a gauge, and for a count that is kept elsewhere.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
@@ -119,7 +114,7 @@ counters! {
     accept_paused_limit,
     /// Connections that the peer reset.
     resets,
-    /// Sends that failed, other than by a full socket.
+    /// Sends of whole answers that failed, other than because the peer was gone.
     send_errors,
     /// Reads of files that failed.
     read_errors,
@@ -155,11 +150,11 @@ counters! {
     /// Descriptors that the cache holds open. A gauge.
     cache_descriptors,
 
-    /// Answers that went out as one buffer, head and body together.
+    /// Submissions of whole answers, head and body together: of one, or of several to pipelined requests.
     inline_sends,
     /// Calls of sendfile(2).
     sendfile_calls,
-    /// Of these, those that met a full socket.
+    /// Times that a body had to wait for room in its socket, by whichever way it goes out.
     sendfile_would_block,
     /// Windows of a file that were found not to be in memory.
     residency_cold,
@@ -322,10 +317,10 @@ mod tests {
     fn a_counter_counts() {
         let counter = Counter::default();
         counter.add(5);
-        counter.subtract(2);
-        assert_eq!(counter.value(), 3);
-        counter.set(7);
+        counter.add(2);
         assert_eq!(counter.value(), 7);
+        counter.set(3);
+        assert_eq!(counter.value(), 3);
     }
 
     #[test]

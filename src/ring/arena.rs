@@ -10,6 +10,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
+use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 /// A page-aligned anonymous mapping, unmapped on drop.
@@ -62,9 +63,13 @@ struct Shared {
 }
 
 impl Arena {
+    /// ENOMEM where there cannot be as much memory as that.
     pub(super) fn new(buffers: u16, buffer_bytes: usize) -> nix::Result<Arena> {
-        let bytes = NonZeroUsize::new(usize::from(buffers.max(1)) * buffer_bytes.max(1))
-            .expect("a product of numbers that are at least one");
+        // A product that wrapped around would be a mapping smaller than its buffers.
+        let bytes = usize::from(buffers.max(1))
+            .checked_mul(buffer_bytes.max(1))
+            .and_then(NonZeroUsize::new)
+            .ok_or(Errno::ENOMEM)?;
         Ok(Arena(Rc::new(Shared {
             mapping: Mapping::new(bytes)?,
             buffer_bytes,
@@ -168,6 +173,13 @@ mod tests {
         assert!(second.iter().all(|&byte| byte == 2));
         drop(first);
         assert_eq!(arena.lease().unwrap().len(), 4096);
+    }
+
+    #[test]
+    fn more_than_there_can_be_is_refused() {
+        for buffer_bytes in [usize::MAX, usize::MAX / 4 + 1025] {
+            assert_eq!(Arena::new(4, buffer_bytes).err(), Some(Errno::ENOMEM));
+        }
     }
 
     #[test]

@@ -235,16 +235,16 @@ impl Ring {
     }
 
     fn room(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {
-        match self.settled(name, outcome)? {
+        let errno = match self.settled(name, outcome)? {
+            Ok(_) if self.operations.entry(name)?.cancelled => libc::ECANCELED,
             Ok(_) => {
                 self.submit(name);
-                None
+                return None;
             }
-            Err(errno) => {
-                self.operations.remove(name);
-                Some(Event::Sent(Err(SendError::from_errno(errno))))
-            }
-        }
+            Err(errno) => errno,
+        };
+        self.operations.remove(name);
+        Some(Event::Sent(Err(SendError::from_errno(errno))))
     }
 
     fn polled(&mut self, name: UserData, outcome: Result<usize, i32>) -> Option<Event> {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,8 +67,9 @@ impl Ring {
         let (uring, capabilities) = setup.build()?;
         let provided = Provided::new(setup.recv_buffers, setup.recv_buffer_bytes)
             .map_err(SetupError::memory)?;
-        // SAFETY: descriptors and buffers are mappings that live until `drop` has unregistered
-        // the group (or is leaked), and `provided.entries()` is their number.
+        // SAFETY: descriptors and buffers are mappings, and `provided.entries()` is their number.
+        // They live until `drop` has unregistered the group, or are leaked there; should this
+        // function fail further down, no receive was ever submitted that could look at them.
         unsafe {
             uring.submitter().register_buf_ring_with_flags(
                 provided.descriptors_address(),
@@ -137,7 +138,7 @@ impl Ring {
     pub fn address(&self) -> io::Result<Address> {
         // SAFETY: the ring's descriptor is open as long as `self.uring` is, which outlives this
         // borrow.
-        let ring = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.uring.as_raw_fd()) };
+        let ring = unsafe { BorrowedFd::borrow_raw(self.uring.as_raw_fd()) };
         Ok(Address(Arc::new(ring.try_clone_to_owned()?)))
     }
 
@@ -329,11 +330,5 @@ impl Drop for Ring {
             std::mem::forget(self.provided.clone());
             std::mem::forget(self.arena.clone());
         }
-    }
-}
-
-impl AsFd for Address {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        self.0.as_fd()
     }
 }

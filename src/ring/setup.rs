@@ -1,9 +1,13 @@
 //! Making a ring: the ladder of set-up flags, and the reason when there is none to be had.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use io_uring::{IoUring, cqueue, squeue};
+
+use crate::sys::environment::{Environment, IoUringPolicy, Seccomp};
+use crate::sys::limits::{self, Limit};
 
 use super::probe::{self, Capabilities};
 
@@ -202,7 +206,7 @@ impl Setup {
             .setup_taskrun_flag()
             // One bad submission does not stop those behind it.
             .setup_submit_all()
-            .setup_cqsize((entries * 4).max(u32::from(self.recv_buffers) * 2))
+            .setup_cqsize(entries.saturating_mul(4).max(u32::from(self.recv_buffers) * 2))
             .setup_clamp()
             .dontfork();
         if no_sqarray {
@@ -215,12 +219,15 @@ impl Setup {
 /// Why io_uring_setup(2) with all our flags has failed.
 fn diagnose(error: &io::Error) -> SetupError {
     match error.raw_os_error() {
-        Some(libc::EPERM) => match disabled_level() {
-            level @ 1.. => SetupError::Disabled { level },
-            0 => SetupError::Forbidden { errno: "EPERM" },
+        Some(libc::EPERM) => match Environment::read(Path::new("/")).io_uring {
+            IoUringPolicy::Group => SetupError::Disabled { level: 1 },
+            IoUringPolicy::Nobody => SetupError::Disabled { level: 2 },
+            IoUringPolicy::Everyone | IoUringPolicy::Unset => {
+                SetupError::Forbidden { errno: "EPERM" }
+            }
         },
         Some(libc::EACCES) => SetupError::Forbidden { errno: "EACCES" },
-        Some(libc::ENOSYS) if seccomp_filters() => SetupError::Forbidden { errno: "ENOSYS" },
+        Some(libc::ENOSYS) if is_filtered() => SetupError::Forbidden { errno: "ENOSYS" },
         Some(libc::ENOSYS) => SetupError::Missing,
         Some(libc::ENOMEM) => memlock_or_memory(),
         Some(libc::EMFILE) => SetupError::Descriptors { errno: "EMFILE" },
@@ -243,25 +250,14 @@ fn missing_flag() -> Option<SetupError> {
     })
 }
 
-fn disabled_level() -> u8 {
-    // Absent before 6.6: then nothing is disabled.
-    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled")
-        .ok()
-        .and_then(|text| text.trim().parse().ok())
-        .unwrap_or(0)
-}
-
-/// Whether a seccomp filter is in force for this process (`Seccomp: 2` in /proc/self/status).
-fn seccomp_filters() -> bool {
-    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
-        status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"]))
-    })
+/// Whether a seccomp filter is in force for this process.
+fn is_filtered() -> bool {
+    Environment::read(Path::new("/")).seccomp == Some(Seccomp::Filter)
 }
 
 fn memlock_or_memory() -> SetupError {
-    use nix::sys::resource::{Resource, getrlimit};
-    match getrlimit(Resource::RLIMIT_MEMLOCK) {
-        Ok((soft, _)) if soft != nix::libc::RLIM_INFINITY => {
+    match limits::memlock() {
+        Ok(Limit { soft, .. }) if soft != Limit::NONE => {
             SetupError::Memlock { limit_kib: soft / 1024 }
         }
         _ => SetupError::Memory("ENOMEM".to_owned()),

@@ -232,6 +232,31 @@ fn a_send_larger_than_the_socket_buffer_arrives_whole() {
     assert!((1..8 << 20).map(|index: u32| (index % 251) as u8).eq(received));
 }
 
+/// The kernel has found room for the rest when the caller cancels, and the ring has not heard of that.
+#[test]
+fn a_send_that_finds_room_while_it_is_cancelled_sends_no_more() {
+    let mut ring = small_ring();
+    let (mut peer, socket) = pair();
+    let bytes: Rc<[u8]> = vec![7; 32 << 20].into();
+    let operation = ring.send(&socket, SendBuf::Shared(bytes, 0..32 << 20), token(1));
+    let start = Instant::now();
+    while ring.counters().short_sends == 0 {
+        ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();
+        assert!(ring.completion().is_none());
+    }
+    peer.set_nonblocking(true).unwrap();
+    while ring.uring.completion().is_empty() {
+        assert!(start.elapsed() < GUARD, "no room is found");
+        while peer.read(&mut [0; 65_536]).is_ok() {}
+        ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();
+    }
+    ring.cancel(operation);
+    let submitted = ring.counters().sqes;
+    let cancelled = next(&mut ring).event;
+    assert!(matches!(cancelled, Event::Sent(Err(SendError::Cancelled))), "{cancelled:?}");
+    assert_eq!((ring.counters().sqes, ring.in_flight()), (submitted, 0));
+}
+
 #[test]
 fn vectored_sends_keep_their_order() {
     let mut ring = small_ring();

@@ -179,7 +179,7 @@ fn introduce(shards: &[Thread]) -> Result<Inboxes, Error> {
     }
     let inboxes: Inboxes = inboxes.into();
     for shard in shards {
-        // A shard that is gone by now shows in `wait_for_end`.
+        // A shard that is gone by now shows in `wait`.
         let _ = shard.begin.send(Arc::clone(&inboxes));
     }
     Ok(inboxes)

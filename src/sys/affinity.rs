@@ -1,6 +1,5 @@
 //! Which CPUs this process may run on, and pinning a thread to one of them.
 
-use std::ffi::CString;
 use std::io;
 
 use core_affinity::CoreId;
@@ -41,18 +40,6 @@ pub fn pin(cpu: usize) -> Result<(), PinError> {
     }
 }
 
-/// The CPU the calling thread runs on right now; answered without a system call.
-pub fn current_cpu() -> Option<usize> {
-    nix::sched::sched_getcpu().ok()
-}
-
-/// Names the calling thread for `ps -L` and `perf`; the kernel keeps the first 15 bytes.
-pub fn name_thread(name: &str) -> io::Result<()> {
-    let name = CString::new(name)?;
-    count_call();
-    Ok(nix::sys::prctl::set_name(&name)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,7 +49,7 @@ mod tests {
         for cpu in allowed_cpus() {
             let seen = std::thread::spawn(move || {
                 pin(cpu).expect("an allowed CPU");
-                (allowed_cpus(), current_cpu())
+                (allowed_cpus(), nix::sched::sched_getcpu().ok())
             });
             assert_eq!(seen.join().expect("no panic"), (vec![cpu], Some(cpu)));
         }
@@ -74,14 +61,5 @@ mod tests {
             let error = pin(cpu).expect_err("no such CPU");
             assert!(error.to_string().contains(&cpu.to_string()));
         }
-    }
-
-    #[test]
-    fn a_thread_takes_its_name() {
-        let name = std::thread::spawn(|| {
-            name_thread("onering/shard-0-and-more").expect("prctl");
-            nix::sys::prctl::get_name().expect("prctl")
-        });
-        assert_eq!(name.join().expect("no panic").to_bytes(), b"onering/shard-0");
     }
 }

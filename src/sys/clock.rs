@@ -6,7 +6,7 @@ use std::time::Duration;
 use nix::time::ClockId;
 
 /// Time since the Unix epoch.
-pub fn realtime() -> Duration {
+fn realtime() -> Duration {
     coarse(ClockId::CLOCK_REALTIME_COARSE)
 }
 

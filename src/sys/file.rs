@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, OpenHow, PosixFadviseAdvice, ResolveFlag};
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag};
 
 use super::count_call;
 use super::socket::SendError;
@@ -238,14 +238,6 @@ fn lives_in_memory(file: &impl AsFd) -> bool {
         .is_ok_and(|system| [TMPFS_MAGIC, RAMFS_MAGIC].contains(&system.filesystem_type()))
 }
 
-/// Tells the kernel that a file will be read from front to back, which doubles its read-ahead. Advice:
-/// a refusal changes nothing and is not reported.
-pub fn advise_sequential(file: impl AsFd) {
-    count_call();
-    let advice = PosixFadviseAdvice::POSIX_FADV_SEQUENTIAL;
-    let _advice_only = nix::fcntl::posix_fadvise(file, 0, 0, advice);
-}
-
 fn preadv2_nowait(file: &impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
     let offset = libc::off_t::try_from(offset).map_err(|_| Errno::EINVAL)?;
     let vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -418,7 +410,7 @@ mod tests {
         let mut file = tempfile::tempfile_in(".").expect("tempfile");
         file.write_all(&[7; 1 << 20]).expect("write");
         file.sync_all().expect("sync");
-        let drop_pages = PosixFadviseAdvice::POSIX_FADV_DONTNEED;
+        let drop_pages = nix::fcntl::PosixFadviseAdvice::POSIX_FADV_DONTNEED;
         nix::fcntl::posix_fadvise(&file, 0, 0, drop_pages).expect("fadvise");
         if residency(&file, 0) == Residency::Memory {
             eprintln!("skipped: the working directory is on a file system in memory");
@@ -457,10 +449,5 @@ mod tests {
         assert_eq!(residency(&file, 0), Residency::Unknown);
         assert_eq!(read_nowait(&file, &mut [0; 4], 0), Err(ReadError::Cold));
         assert_eq!(read_at(&file, &mut [0; 4], 0), Ok(4));
-    }
-
-    #[test]
-    fn advice_on_anything_is_harmless() {
-        advise_sequential(File::open("/dev/null").expect("open"));
     }
 }

@@ -27,7 +27,7 @@ pub fn nofile() -> io::Result<Limit> {
 }
 
 /// Bytes this process may lock in memory (RLIMIT_MEMLOCK). Registered buffers count against it, and
-/// from 6.18 a ring's own memory, unless the process has CAP_IPC_LOCK.
+/// from 6.14 a ring's own memory, unless the process has CAP_IPC_LOCK.
 pub fn memlock() -> io::Result<Limit> {
     limit(Resource::RLIMIT_MEMLOCK)
 }

@@ -446,3 +446,31 @@ fn a_range_beyond_four_gibibytes_is_exact() {
     let head: Answer = fixture.files.reply(SITE, &request, &fixture.now).into();
     assert_eq!(head.field("Content-Length"), Some("5368709120"));
 }
+
+/// What takes an old entry's place may be the one that has to leave: where all others were asked for
+/// too, the hand comes round to it.
+#[test]
+fn an_entry_that_has_outgrown_the_cache_is_served_coded_all_the_same() {
+    let mut evicted_at_once = 0;
+    for bytes in (500..4000).step_by(50) {
+        let mut fixture =
+            Fixture::with(tempfile::tempdir().unwrap(), config::Cache { bytes, ..cache() });
+        fixture.write_old("page", "short");
+        fixture.write_old("other", [b'x'; 500]);
+        for target in ["/page", "/other", "/page", "/other"] {
+            assert_eq!(fixture.status(target), 200);
+        }
+        fixture.write_old("page", [b'y'; 1000]);
+        fixture.write_old("page.gz", "coded");
+        fixture.expire();
+        let answer = fixture.ask("/page", "Accept-Encoding: gzip\r\n");
+        match answer.field("Content-Encoding") {
+            Some(_) => assert_eq!(answer.body, b"coded"),
+            None => {
+                assert_eq!(answer.body, [b'y'; 1000]);
+                evicted_at_once += 1;
+            }
+        }
+    }
+    assert!(evicted_at_once > 0, "none had to leave");
+}
