@@ -14,7 +14,7 @@ use crate::ring::Token;
 use crate::sys::socket;
 
 use super::Shard;
-use super::connection::{Phase, Receiving, Stall, Writing};
+use super::connection::{Phase, Receiving, Stall, Step, Writing};
 
 /// Looks for progress in the time in which a peer must take something.
 const STALL_LOOKS: u8 = 4;
@@ -129,8 +129,13 @@ impl Shard {
     fn look_for_progress(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
         let acked = socket::bytes_acked(&connection.socket).ok();
+        let ours = matches!(
+            connection.writing,
+            Writing::Body { step: Step::AwaitRead | Step::AwaitLease, .. }
+        );
         let stall = &mut connection.stall;
-        if acked != stall.acked {
+        if ours || acked != stall.acked {
+            // It is our disk that is waited for, or the peer has taken something.
             *stall = Stall { acked, looks: 0 };
         } else {
             stall.looks += 1;

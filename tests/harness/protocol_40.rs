@@ -162,7 +162,8 @@ fn http_1_0_keeps_a_connection_only_if_asked() {
 #[test]
 fn a_request_may_come_in_any_two_pieces() {
     let site = site();
-    let server = Server::start(site.serve());
+    // However slowly the pieces are made.
+    let server = Server::start(site.serve_with("[timeouts]\nhead = \"1h\""));
     let mut client = Client::connect(server.address());
     let request = get("/small");
     for split in 1..request.len() {
@@ -187,7 +188,8 @@ fn a_request_may_come_in_any_two_pieces() {
 #[test]
 fn a_request_may_come_byte_by_byte() {
     let site = site();
-    let server = Server::start(site.serve());
+    // However slowly the pieces are made.
+    let server = Server::start(site.serve_with("[timeouts]\nhead = \"1h\""));
     let mut client = Client::connect(server.address());
     for byte in [get("/small"), get("/small")].concat().bytes() {
         client.send([byte]);
