@@ -121,3 +121,10 @@ impl Shard {
             .collect()
     }
 }
+
+impl Drop for Shard {
+    /// However it ends, by a panic too, the others need not wait for it any more.
+    fn drop(&mut self) {
+        self.inbox.set_done(true);
+    }
+}

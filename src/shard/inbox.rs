@@ -28,7 +28,7 @@ pub struct Inbox {
     woken: CachePadded<AtomicBool>,
     /// Connections of the shard, as its owner last said.
     load: CachePadded<AtomicUsize>,
-    /// The shard drains, and nobody waits for it now.
+    /// The shard drains and nobody waits for it now, or it has ended.
     done: AtomicBool,
     address: Address,
 }

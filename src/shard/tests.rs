@@ -80,3 +80,14 @@ fn accepting_goes_on_although_the_connections_went_before_it_had_stopped() {
         turn_until(&mut shard, |_| counters.closed.value() == count);
     }
 }
+
+/// As one is that has panicked.
+#[test]
+fn a_shard_that_is_gone_does_not_keep_the_others_from_ending() {
+    let (mut shard, gone) = (shard(Vec::new(), |_| {}), shard(Vec::new(), |_| {}));
+    shard.inboxes = Arc::from([shard.inbox(), gone.inbox()]);
+    shard.drain();
+    assert!(!shard.drained(), "the other has not ended");
+    drop(gone);
+    assert!(shard.drained());
+}
