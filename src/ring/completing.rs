@@ -23,6 +23,10 @@ const BATCH: usize = 64;
 /// worker thread, and polling again would spin.
 pub(super) const RETRY: Duration = Duration::from_millis(8);
 
+/// The least time between two of these tries: they take no more than some hundredths of a CPU, however
+/// many sockets there are of that kind. From 256 on, each waits longer than [`RETRY`].
+const RETRY_SPACING: Duration = Duration::from_micros(32);
+
 /// Completions taken from the queue and not yet looked at: `entries[next..filled]`.
 pub(super) struct Batch {
     entries: [MaybeUninit<cqueue::Entry>; BATCH],
@@ -277,7 +281,9 @@ impl Ring {
             return Some(Err(libc::ECANCELED));
         }
         self.counters.room_retries += 1;
-        self.retries.push_back((Instant::now() + RETRY, name));
+        let due = Instant::now() + RETRY;
+        let due = self.retries.back().map_or(due, |&(last, _)| due.max(last + RETRY_SPACING));
+        self.retries.push_back((due, name));
         None
     }
 

@@ -423,6 +423,32 @@ fn dropping_a_ring_lets_go_of_everything_in_flight() {
     assert!(rest.iter().all(|&byte| byte == 1));
 }
 
+/// With many of them, each waits longer: together they are not to take the CPU.
+#[test]
+fn tries_for_peers_that_have_ended_are_spaced() {
+    const SOCKETS: u32 = 350;
+    const TRIES: u32 = 20 * SOCKETS;
+    let mut ring = Ring::new(&Setup { recv_buffers: 1, ..Setup::default() }).unwrap();
+    let full = || {
+        let (peer, socket) = pair();
+        peer.shutdown(Shutdown::Write).unwrap();
+        while nix::unistd::write(&socket, &[0; 65_536]).is_ok() {}
+        (peer, socket)
+    };
+    let sockets: Vec<_> = (0..SOCKETS).map(|_| full()).collect();
+    let start = Instant::now();
+    for (_, socket) in &sockets {
+        ring.poll_writable(socket, token(1));
+    }
+    while ring.counters().room_retries < u64::from(TRIES) {
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", ring.counters());
+        ring.enter(Wait::AtMost(Duration::from_millis(10))).unwrap();
+        assert!(ring.completion().is_none());
+    }
+    // None can be quicker than this, however slow the machine is.
+    assert!(start.elapsed() >= Duration::from_micros(32) * (TRIES - 2 * SOCKETS));
+}
+
 #[test]
 fn sends_to_a_peer_that_has_ended_wait_for_room() {
     let mut ring = small_ring();
