@@ -175,6 +175,12 @@ impl Shard {
 
     /// Takes a connection in.
     pub(super) fn adopt(&mut self, socket: OwnedFd) {
+        if let Draining::Cutting { .. } = self.draining {
+            // Nobody would end it any more: the shard would wait for it in vain.
+            self.assignment.counters.drain_cut_off.add(1);
+            self.assignment.counters.closed.add(1);
+            return;
+        }
         let generation = self.next_generation;
         self.next_generation = generation.wrapping_add(1);
         let socket = Rc::new(socket);

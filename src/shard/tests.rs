@@ -1,6 +1,6 @@
 //! A shard turn by turn, where two things happen between one turn and the next.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -90,4 +90,15 @@ fn a_shard_that_is_gone_does_not_keep_the_others_from_ending() {
     assert!(!shard.drained(), "the other has not ended");
     drop(gone);
     assert!(shard.drained());
+}
+
+/// It was accepted, or handed off, while the others were being cut off.
+#[test]
+fn a_connection_that_comes_after_the_end_is_not_waited_for() {
+    let mut shard = shard(Vec::new(), |_| {});
+    shard.cut();
+    let (mut peer, socket) = pair();
+    shard.adopt(socket);
+    assert!(shard.drained());
+    assert_eq!(peer.read(&mut [0]).unwrap(), 0);
 }
