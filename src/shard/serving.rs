@@ -29,6 +29,11 @@ fn reply_to(
     }
 }
 
+/// Bytes of whole answers to one connection, beyond which the next has to wait until they are sent.
+/// They may be of that connection alone, such as parts of a file: this bounds what a peer that reads
+/// nothing can make us hold.
+const ANSWER_BYTES: usize = 64 * 1024;
+
 /// Input buffers kept for reuse, and the largest that is worth it.
 const SPARE_INPUTS: usize = 64;
 const SPARE_INPUT_BYTES: usize = 64 * 1024;
@@ -114,10 +119,15 @@ impl Shard {
         let counters = &self.assignment.counters;
         let mut used = 0;
         let mut requests = 0;
+        let mut answer_bytes = 0;
         let mut pulled = None;
         while pulled.is_none() {
             if requests == self.config.limits.requests_per_turn {
                 counters.turn_requests_capped.add(1);
+                break;
+            }
+            if answer_bytes >= ANSWER_BYTES {
+                counters.turn_bytes_capped.add(1);
                 break;
             }
             let reply = match connection.http.take(&input[used..], &self.head_limits) {
@@ -140,6 +150,7 @@ impl Shard {
             counters.count_response(reply.status.code());
             match reply.body {
                 None => {
+                    answer_bytes += reply.head.len();
                     self.answers.push(reply.head);
                     connection.http.answered();
                 }

@@ -1,3 +1,4 @@
 //! Layer 80: a module for each defect that was found, named by what was seen of it.
 
+mod answers_that_nobody_read_filled_the_memory;
 mod answers_were_lost_to_a_reset;
