@@ -107,6 +107,8 @@ counters! {
     timeouts_write_stall,
     /// Connections whose peer did not close its side in time.
     timeouts_linger,
+    /// Times that a deadline came while bytes of the peer's were still to be looked at.
+    deadlines_put_off,
 
     /// Times that accepting paused because descriptors had run out (EMFILE, ENFILE).
     accept_paused_descriptors,

@@ -92,6 +92,15 @@ impl Shard {
         match (connection.phase, connection.awaiting) {
             // The ring has it in hand.
             (Phase::Shut, _) => {}
+            // What came in time counts although the ring has yet to bring it: a turn brings but some
+            // of what has come, which after a pause of the process is much. It ends with the head's
+            // largest size, however a peer times its bytes.
+            (Phase::Open, Awaiting::FirstHead | Awaiting::Head | Awaiting::NextRequest)
+                if socket::has_unread(&connection.socket) =>
+            {
+                counters.deadlines_put_off.add(1);
+                self.wheel.schedule(token.slot, self.now.monotonic_ms + 1);
+            }
             (Phase::Lingering { .. }, _) | (Phase::Open, Awaiting::Close) => {
                 counters.timeouts_linger.add(1);
                 self.shut(token);

@@ -2,3 +2,4 @@
 
 mod answers_that_nobody_read_filled_the_memory;
 mod answers_were_lost_to_a_reset;
+mod requests_were_lost_after_a_pause;
