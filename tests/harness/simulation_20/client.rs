@@ -1,0 +1,329 @@
+//! The peer: a list of requests whose answers it knows, and a way to behave.
+
+use std::collections::VecDeque;
+
+use super::site::{INDEX, SMALL, large};
+use super::wire::Wire;
+
+/// What is asked, and what is to come back.
+struct Exchange {
+    request: &'static str,
+    status: u16,
+    body: Body,
+    /// Nothing after it is answered.
+    is_last: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    /// None, whatever the length that the head gives.
+    None,
+    Small,
+    Index,
+    Large,
+    /// Of the large file, both ends included.
+    Part(usize, usize),
+    /// Of the large file, in a multipart.
+    Parts(&'static [(usize, usize)]),
+    /// Whatever the server has to say.
+    Any,
+}
+
+impl Exchange {
+    /// Bytes of the request that come after its head; they are not waited for.
+    fn body_bytes(&self) -> usize {
+        self.request.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len())
+    }
+}
+
+const fn exchange(request: &'static str, status: u16, body: Body) -> Exchange {
+    Exchange { request, status, body, is_last: false }
+}
+
+const fn last(request: &'static str, status: u16, body: Body) -> Exchange {
+    Exchange { request, status, body, is_last: true }
+}
+
+const EXCHANGES: &[Exchange] = &[
+    exchange("GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Small),
+    exchange("GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Large),
+    exchange("GET http://a/?x HTTP/1.1\r\nHost: b\r\n\r\n", 200, Body::Index),
+    exchange("\r\nGET /dir/../small.txt HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Small),
+    exchange("GET /small.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 200, Body::Small),
+    exchange("HEAD /large.bin HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::None),
+    exchange(
+        "GET /large.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=100-4999\r\n\r\n",
+        206,
+        Body::Part(100, 4999),
+    ),
+    exchange(
+        "GET /large.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=5000-5999,0-9,2000-2000\r\n\r\n",
+        206,
+        Body::Parts(&[(5000, 5999), (0, 9), (2000, 2000)]),
+    ),
+    exchange("GET /large.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=99999-\r\n\r\n", 416, Body::Any),
+    exchange("GET /small.txt HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n", 304, Body::None),
+    exchange("GET /small.txt HTTP/1.1\r\nHost: a\r\nIf-Match: \"x\"\r\n\r\n", 412, Body::Any),
+    exchange("GET /none HTTP/1.1\r\nHost: a\r\n\r\n", 404, Body::Any),
+    exchange("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400, Body::Any),
+    exchange("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 204, Body::None),
+    exchange("DELETE /small.txt HTTP/1.1\r\nHost: a\r\n\r\n", 405, Body::Any),
+    exchange("FROB / HTTP/1.1\r\nHost: a\r\n\r\n", 501, Body::Any),
+    last("GET /large.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 200, Body::Large),
+    last("GET /small.txt HTTP/1.0\r\n\r\n", 200, Body::Small),
+    last("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 405, Body::Any),
+    last("GET / HTTP/1.1\r\nX: \u{1}\r\n\r\n", 400, Body::Any),
+    last("GET / HTTP/1.1\n\n", 400, Body::Any),
+    last("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, Body::Any),
+];
+
+/// How often a peer pauses, for a second at most: not long enough for any deadline.
+const PAUSES_MAX: u8 = 4;
+
+/// How the peer behaves, besides what it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Manner {
+    /// Ends its side once all is sent.
+    EndsEarly,
+    /// Ends its side once all is answered.
+    EndsLate,
+    /// Waits for the server's end.
+    Stays,
+    /// Sends no more after so many bytes, and waits.
+    Stops(usize),
+    /// Sends no more after so many bytes, and ends its side.
+    Cuts(usize),
+    /// Reads no more after so many bytes.
+    Chokes(usize),
+    /// Breaks the connection after so many bytes that were read.
+    Resets(usize),
+}
+
+pub(super) struct Client {
+    asked: VecDeque<(usize, &'static Exchange)>,
+    manner: Manner,
+    output: Vec<u8>,
+    sent: usize,
+    has_ended: bool,
+    input: Vec<u8>,
+    read: usize,
+    answered: usize,
+    is_last_said: bool,
+    /// The server was drained: it may end at any request's end.
+    pub(super) is_drained: bool,
+    pub(super) paused_until_ms: u64,
+    pauses: u8,
+}
+
+impl Client {
+    pub(super) fn new(random: &mut fastrand::Rng) -> Self {
+        let mut output = Vec::new();
+        let mut asked = VecDeque::new();
+        for _ in 0..random.usize(0..8) {
+            let exchange = &EXCHANGES[random.usize(..EXCHANGES.len())];
+            output.extend_from_slice(exchange.request.as_bytes());
+            asked.push_back((output.len(), exchange));
+        }
+        let some = random.usize(..=output.len());
+        let manner = match random.u8(..10) {
+            0..3 => Manner::EndsEarly,
+            3 | 4 => Manner::EndsLate,
+            5 => Manner::Stays,
+            6 => Manner::Stops(some),
+            7 => Manner::Cuts(some),
+            8 => Manner::Chokes(random.usize(..20_000)),
+            _ => Manner::Resets(random.usize(..20_000)),
+        };
+        Self {
+            asked,
+            manner,
+            output,
+            sent: 0,
+            has_ended: false,
+            input: Vec::new(),
+            read: 0,
+            answered: 0,
+            is_last_said: false,
+            is_drained: false,
+            paused_until_ms: 0,
+            pauses: 0,
+        }
+    }
+
+    /// What is sent at all.
+    fn sends(&self) -> usize {
+        match self.manner {
+            Manner::Stops(bytes) | Manner::Cuts(bytes) => bytes,
+            _ => self.output.len(),
+        }
+    }
+
+    /// It pauses no more.
+    pub(super) fn hurry(&mut self) {
+        self.pauses = PAUSES_MAX;
+        self.paused_until_ms = 0;
+    }
+
+    /// One step; says whether anything has moved.
+    pub(super) fn step(
+        &mut self,
+        wire: &mut Wire,
+        now_ms: u64,
+        random: &mut fastrand::Rng,
+    ) -> bool {
+        if wire.reset || now_ms < self.paused_until_ms {
+            return false;
+        }
+        // Slow, but never as slow as any deadline.
+        if self.pauses < PAUSES_MAX && random.u8(..64) == 0 {
+            self.pauses += 1;
+            self.paused_until_ms = now_ms + random.u64(1..1200);
+            return false;
+        }
+        if let Manner::Resets(bytes) = self.manner
+            && self.read >= bytes
+        {
+            wire.reset = true;
+            return true;
+        }
+        let mut has_moved = false;
+        if !self.has_ended {
+            let rest = self.sent..self.sends();
+            let taken = wire.to_server.write(&self.output[rest], random);
+            self.sent += taken;
+            has_moved |= taken > 0;
+            if self.sent == self.sends() && self.is_to_end(wire) {
+                wire.to_server.end();
+                self.has_ended = true;
+                has_moved = true;
+            }
+        }
+        let is_choked = matches!(self.manner, Manner::Chokes(bytes) if self.read >= bytes);
+        if !is_choked {
+            let taken = wire.to_client.read(&mut self.input, random);
+            self.read += taken;
+            has_moved |= taken > 0;
+            while self.read_answer() {}
+        }
+        has_moved
+    }
+
+    fn is_to_end(&self, wire: &Wire) -> bool {
+        let is_answered = self.asked.is_empty() || self.is_last_said || wire.to_client.is_over();
+        match self.manner {
+            Manner::EndsEarly | Manner::Cuts(_) => true,
+            Manner::EndsLate | Manner::Resets(_) => is_answered,
+            Manner::Stays | Manner::Stops(_) => wire.to_client.is_over(),
+            Manner::Chokes(_) => false,
+        }
+    }
+
+    /// Reads an answer off what has come, if it is whole, and holds it against what was asked.
+    fn read_answer(&mut self) -> bool {
+        let mut places = [httparse::EMPTY_HEADER; 20];
+        let mut head = httparse::Response::new(&mut places);
+        let Ok(httparse::Status::Complete(head_bytes)) = head.parse(&self.input) else {
+            return false;
+        };
+        let field = |name: &str| {
+            let field = head.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+            Some(str::from_utf8(field.value).expect("it is text").to_owned())
+        };
+        let status = head.code.expect("it is complete");
+        assert!(!self.is_last_said, "an answer after the last: {status}");
+        let closes = field("connection").as_deref() == Some("close");
+
+        let is_refused_early = matches!(status, 400 | 408 | 505) && closes;
+        let (body, is_last) = match self.asked.front() {
+            Some(&(end, exchange)) if self.sent + exchange.body_bytes() >= end => {
+                assert_eq!(status, exchange.status, "for {:?}", exchange.request);
+                (exchange.body, exchange.is_last)
+            }
+            // It has begun, and cannot become a good one or does not come.
+            Some((_, exchange)) if is_refused_early => {
+                let is_stopped = matches!(self.manner, Manner::Stops(_));
+                assert!(status == exchange.status || (status == 408 && is_stopped), "{status}");
+                (Body::Any, true)
+            }
+            _ => panic!("{status}, and nothing was asked"),
+        };
+        let length = field("content-length").map(|text| text.parse().expect("it is a number"));
+        let body_bytes = if body == Body::None { 0 } else { length.expect("its length is said") };
+        let Some(bytes) = self.input.get(head_bytes..head_bytes + body_bytes) else { return false };
+        match body {
+            Body::None => {
+                if status == 200 {
+                    assert_eq!(length, Some(large().len()), "the answer to HEAD");
+                }
+            }
+            Body::Any => {}
+            Body::Small => assert_eq!(bytes, SMALL),
+            Body::Index => assert_eq!(bytes, INDEX),
+            Body::Large => assert!(bytes == large(), "another body"),
+            Body::Part(first, last) => assert!(bytes == &large()[first..=last], "another part"),
+            Body::Parts(parts) => {
+                let content_type = field("content-type").expect("it says what it is");
+                let (_, boundary) = content_type.split_once("boundary=").expect("it has parts");
+                is_multipart(bytes, boundary, parts);
+            }
+        }
+        if is_last {
+            assert!(closes, "{status} does not say that it is the last");
+        }
+        self.is_last_said = closes;
+        self.answered += 1;
+        self.asked.pop_front();
+        self.input.drain(..head_bytes + body_bytes);
+        true
+    }
+
+    /// Once the server is done: was everything answered that had to be?
+    pub(super) fn judge(&mut self, wire: &Wire) {
+        if wire.reset {
+            let is_expected = matches!(self.manner, Manner::Chokes(_) | Manner::Resets(_));
+            assert!(is_expected, "the server has broken it");
+            return;
+        }
+        if matches!(self.manner, Manner::Chokes(_)) {
+            return;
+        }
+        assert!(self.input.is_empty(), "part of an answer: {}", self.input.escape_ascii());
+        let is_unanswered = |&(end, _): &(usize, _)| end <= self.sent;
+        let may_be_left = self.is_last_said || self.is_drained;
+        assert!(may_be_left || !self.asked.front().is_some_and(is_unanswered), "no answer");
+        if let Manner::Stops(bytes) = self.manner
+            && !may_be_left
+        {
+            let begun = self.output[..bytes].len() > self.asked_bytes();
+            assert!(!begun, "the rest of a head was not waited for, or without a word");
+        }
+    }
+
+    /// Bytes of all that was answered.
+    fn asked_bytes(&self) -> usize {
+        self.asked.front().map_or(self.output.len(), |(end, next)| end - next.request.len())
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { manner, sent, read, answered, .. } = self;
+        write!(f, "{manner:?}: {sent} bytes sent of {}, ", self.output.len())?;
+        write!(f, "{read} read, {answered} answers, {} to come", self.asked.len())
+    }
+}
+
+fn is_multipart(mut body: &[u8], boundary: &str, parts: &[(usize, usize)]) {
+    for (at, &(first, last)) in parts.iter().enumerate() {
+        let delimiter = format!("{}--{boundary}\r\n", if at == 0 { "" } else { "\r\n" });
+        body = body.strip_prefix(delimiter.as_bytes()).expect("a part begins");
+        let fields = body.windows(4).position(|end| end == b"\r\n\r\n").expect("it has fields");
+        let range = format!("Content-Range: bytes {first}-{last}/{}", large().len());
+        let text = str::from_utf8(&body[..fields]).expect("they are text");
+        assert!(text.lines().any(|line| line == range), "{text}");
+        let (part, rest) = body[fields + 4..].split_at(last + 1 - first);
+        assert!(part == &large()[first..=last], "another part");
+        body = rest;
+    }
+    assert_eq!(body, format!("\r\n--{boundary}--\r\n").as_bytes());
+}
