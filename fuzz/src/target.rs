@@ -1,10 +1,9 @@
 //! Request targets: `http::target` against percent-encoding and a stack of segments.
 //!
-//! The input is a target. What is decoded is also put into a `Location`, which must lead back to
-//! the same place, and to no other host.
+//! The input is a target.
 
 use onering::http::TargetError;
-use onering::http::target::{decode, split_query, write_directory_location};
+use onering::http::target::{decode, split_query};
 use percent_encoding::percent_decode;
 
 /// Checks a target.
@@ -24,7 +23,6 @@ pub fn check(target: &[u8]) {
     assert_eq!(said.map(|()| decoded.clone()), expected(target, path));
     if said.is_ok() {
         is_harmless(&decoded);
-        leads_back(&decoded, query);
     }
 }
 
@@ -76,23 +74,4 @@ fn is_harmless(path: &[u8]) {
             assert!(!matches!(segment, b"" | b"." | b".."), "{}", path.escape_ascii());
         }
     }
-}
-
-/// The place to which a client is sent for a directory is that directory, with the same query.
-fn leads_back(path: &[u8], query: Option<&[u8]>) {
-    let directory = path.strip_suffix(b"/").unwrap_or(path);
-    let mut location = Vec::new();
-    write_directory_location(directory, query, &mut location);
-    assert!(location.iter().all(u8::is_ascii_graphic), "{}", location.escape_ascii());
-    assert!(!location.starts_with(b"//") && !location.starts_with(b"/\\"));
-
-    let (place, its_query) = split_query(&location);
-    assert!(place.starts_with(b"/") && place.ends_with(b"/"));
-    assert_eq!(its_query.is_some(), query.is_some());
-    if let (Some(its_query), Some(query)) = (its_query, query) {
-        assert!(percent_decode(its_query).eq(percent_decode(query)));
-    }
-    let mut again = Vec::new();
-    assert_eq!(decode(&location, &mut again), Ok(()));
-    assert_eq!(again.strip_suffix(b"/").unwrap_or(&again), directory);
 }
