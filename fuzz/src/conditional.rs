@@ -78,8 +78,9 @@ impl Asked<'_> {
                 _ => false,
             }
         } else {
-            let without_mark =
-                |tag: &[u8]| tag[tag.iter().position(|&b| b == b'"').unwrap()..].to_vec();
+            let without_mark = |tag: &[u8]| {
+                tag[tag.iter().position(|&b| b == b'"').expect("a tag has quotes")..].to_vec()
+            };
             lists(&if_none_match, current.etag, |tag, other| {
                 without_mark(tag) == without_mark(other)
             })

@@ -166,7 +166,7 @@ impl Run {
     fn take(&mut self) {
         let input = &self.received[self.consumed..];
         let took_more = self.connection.takes_more();
-        let was_over = self.awaiting() == Awaiting::Close && !(self.is_ended && !self.is_last_said);
+        let was_over = self.awaiting() == Awaiting::Close && (self.is_last_said || !self.is_ended);
         let taken = self.connection.take(input, &LIMITS);
         match taken {
             Take::Request(head) => {
