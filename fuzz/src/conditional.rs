@@ -78,9 +78,7 @@ impl Asked<'_> {
                 _ => false,
             }
         } else {
-            let without_mark = |tag: &[u8]| {
-                tag[tag.iter().position(|&b| b == b'"').expect("a tag has quotes")..].to_vec()
-            };
+            let without_mark = |tag: &[u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
             lists(&if_none_match, current.etag, |tag, other| {
                 without_mark(tag) == without_mark(other)
             })

@@ -60,6 +60,7 @@ struct Taken {
 
 struct Run {
     connection: Connection,
+    pieces: Pieces,
     /// All that was received, and how much of it has been consumed.
     received: Vec<u8>,
     consumed: usize,
@@ -77,6 +78,7 @@ impl Run {
     fn of(script: &[u8], pieces: Pieces) -> Self {
         let mut run = Self {
             connection: Connection::new(),
+            pieces,
             received: Vec::new(),
             consumed: 0,
             requests: Vec::new(),
@@ -195,7 +197,10 @@ impl Run {
             }
             Take::Incomplete => {
                 assert!(!self.is_answering && !self.is_last_said);
-                assert!(!matches!(parse(input, &LIMITS), Ok(Some(_))), "a whole head waits");
+                // Byte by byte this would be most of the work, and the same requests are taken.
+                let is_whole =
+                    self.pieces != Pieces::Bytes && matches!(parse(input, &LIMITS), Ok(Some(_)));
+                assert!(!is_whole, "a whole head waits");
                 // Of what has been seen nothing is seen anew.
                 let again = self.connection.take(&self.received[self.consumed..], &LIMITS);
                 let expected = if self.is_ended { Take::Busy } else { Take::Incomplete };

@@ -143,7 +143,7 @@ fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'
         return None;
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = (rest[..end].as_bytes(), rest[end..].as_bytes());
+    let (authority, path) = rest.as_bytes().split_at(end);
     if authority.is_empty() || authority[0] == b':' || !is_authority(authority) {
         return None;
     }

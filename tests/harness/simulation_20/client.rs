@@ -64,6 +64,7 @@ const EXCHANGES: &[Exchange] = &[
     exchange("GET /large.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=99999-\r\n\r\n", 416, Body::Any),
     exchange("GET /small.txt HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n", 304, Body::None),
     exchange("GET /small.txt HTTP/1.1\r\nHost: a\r\nIf-Match: \"x\"\r\n\r\n", 412, Body::Any),
+    exchange("GET /dir?x HTTP/1.1\r\nHost: a\r\n\r\n", 301, Body::Any),
     exchange("GET /none HTTP/1.1\r\nHost: a\r\n\r\n", 404, Body::Any),
     exchange("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400, Body::Any),
     exchange("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 204, Body::None),
