@@ -20,6 +20,9 @@ use std::sync::Arc;
 /// Length asked for the accept queue; the kernel clamps it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
+/// As many as the server has: fewer stay in the CPU's cache.
+const RECV_BUFFERS: u16 = onering::config::defaults::RECV_BUFFERS;
+
 /// Bytes of one receive buffer: requests are short.
 const RECV_BUFFER_BYTES: u32 = 1024;
 
@@ -95,7 +98,11 @@ impl Floor {
             affinity::pin(cpu)?;
         }
         limits::raise_nofile()?;
-        let setup = Setup { recv_buffer_bytes: RECV_BUFFER_BYTES, ..Setup::default() };
+        let setup = Setup {
+            recv_buffers: RECV_BUFFERS,
+            recv_buffer_bytes: RECV_BUFFER_BYTES,
+            ..Setup::default()
+        };
         let mut shard = Shard::new(self, Ring::new(&setup)?);
         shard.ring.accept(&Arc::new(listener), ACCEPT);
         ready();

@@ -196,9 +196,9 @@ impl Host {
                 name,
                 format!("up to {}, shared by connections and cached files", limit.hard),
                 "systemd: `LimitNOFILE=524288`; Docker: `--ulimit nofile=524288`; a shell: \
-                 `ulimit -Hn` as root",
+                 `ulimit -n 524288` as root",
             ),
-            Err(error) => advice(name, format!("unknown: {error}"), "see `ulimit -Hn`"),
+            Err(error) => advice(name, format!("unknown: {error}"), "see `ulimit -n`"),
         }
     }
 

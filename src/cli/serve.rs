@@ -33,7 +33,7 @@ pub(super) struct Args {
     /// The directory to serve.
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// The configuration file.
+    /// The configuration file, in TOML; onering.example.toml has every key with its default.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where to listen; may be repeated. Port 0 lets the kernel choose.

@@ -18,7 +18,7 @@
 //! [cache]
 //! bytes = "64MiB"
 //! [transfer]
-//! quantum = "512KiB"
+//! quantum = "1MiB"
 //! [ring]
 //! entries = 1024
 //! ```

@@ -296,7 +296,7 @@ impl Draft {
                 "{connections} connections and {cached} cached files do not fit into the {available} \
                  descriptors that each of {shards} shards has of this process's {}; lower \
                  `limits.connections_per_shard` or `cache.descriptors`, serve on fewer `cpus`, or \
-                 raise the limit (`ulimit -Hn`, systemd's `LimitNOFILE=`)",
+                 raise the limit (`ulimit -n 524288` as root, systemd's `LimitNOFILE=524288`)",
                 facts.nofile
             );
             self.problem_of(

@@ -43,6 +43,13 @@ fn nothing_written_is_the_welcome_site_on_loopback() {
     assert_eq!(config.limits.connections_per_shard, 24_540);
 }
 
+/// The file that documents the keys must not lie about them.
+#[test]
+fn the_example_says_what_holds_without_it() {
+    let example = include_str!("../../onering.example.toml");
+    assert_eq!(written(example).expect("the example holds"), written("").expect("so does nothing"));
+}
+
 #[test]
 fn the_cache_opens_no_more_files_than_it_has_entries() {
     let many = Facts { nofile: 1 << 30, ..facts() };
@@ -249,7 +256,7 @@ fn contradictions_are_found_where_they_were_written() {
     assert_problem(twice, "4:1: site.names", "`a`");
     let nameless = "[[site]]\nroot = \"/\"\n[[site]]\nroot = \"/\"\n";
     assert_problem(nameless, "3:1: site.names", "default");
-    assert_problem("[cache]\ndescriptors = 60000", "2:15: cache.descriptors", "`ulimit -Hn`");
+    assert_problem("[cache]\ndescriptors = 60000", "2:15: cache.descriptors", "`ulimit -n 524288`");
 }
 
 #[test]

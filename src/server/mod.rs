@@ -6,6 +6,7 @@
 
 mod listeners;
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -46,7 +47,10 @@ pub enum Error {
         cause: String,
     },
     /// The counters could not be written.
-    #[error("cannot write the counters to {path}: {source}")]
+    #[error(
+        "cannot write the counters to {path}: {source}\n  fix: a directory that is there and that this \
+         user may write to, for `--stats` or `stats`"
+    )]
     Stats {
         /// Where to.
         path: PathBuf,
@@ -77,6 +81,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     // Ours, to wake the shards with; and the first to tell why there is no io_uring.
     let mut ring = Ring::new(&Setup { entries: 64, recv_buffers: 1, ..Setup::default() })?;
     let registry = Registry::bind(&config)?;
+    let stats = open_stats(&config)?;
     let metrics = Metrics::new(config.cpus.len());
     let (ended, ends) = nix::unistd::pipe().map_err(|errno| missing("no pipe")(errno.into()))?;
 
@@ -112,7 +117,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
         }
     }
     let results: Vec<_> = shards.into_iter().map(Thread::join).collect();
-    write_stats(&config, &metrics)?;
+    write_stats(&config, stats, &metrics)?;
     results.into_iter().collect()
 }
 
@@ -217,12 +222,20 @@ impl Drop for EndNotice {
     }
 }
 
-fn write_stats(config: &Config, metrics: &Metrics) -> Result<(), Error> {
-    let Some(path) = &config.stats else { return Ok(()) };
+/// Opens the file for the counters at the start: hours later would be late to learn that it cannot be
+/// written.
+fn open_stats(config: &Config) -> Result<Option<File>, Error> {
+    let open = |path: &PathBuf| {
+        File::create(path).map_err(|source| Error::Stats { path: path.clone(), source })
+    };
+    config.stats.as_ref().map(open).transpose()
+}
+
+fn write_stats(config: &Config, file: Option<File>, metrics: &Metrics) -> Result<(), Error> {
+    let (Some(path), Some(mut file)) = (&config.stats, file) else { return Ok(()) };
     let failed = |source| Error::Stats { path: path.clone(), source };
     let mut text =
         serde_json::to_string_pretty(&metrics.snapshot()).map_err(|error| failed(error.into()))?;
     text.push('\n');
-    let mut file = std::fs::File::create(path).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)
 }

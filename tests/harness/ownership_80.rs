@@ -186,8 +186,11 @@ fn an_answer_outlives_its_cache_entry_and_its_file() {
     evict_and_replace(&site, shard.address(), &new);
     wait_until("the entry is evicted", || evictions() >= before + 3);
     assert!(peer.take(MIB) == old);
+    // These were asked for before the file was replaced, and may be answered after it: from the old
+    // one or the new, but whole.
     for _ in 1..8 {
-        assert!(peer.response().body == old, "other bytes than were promised");
+        let body = peer.response().body;
+        assert!(body == old || body == new, "other bytes than were promised");
     }
     drop(peer);
     shard.stop();
