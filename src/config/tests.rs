@@ -263,7 +263,7 @@ fn contradictions_are_found_where_they_were_written() {
 fn a_host_without_descriptors_is_told_so() {
     let few = Facts { nofile: 64, ..facts() };
     let error = resolve(None, &Overrides::default(), &few).expect_err("no descriptors");
-    assert!(error.to_string().contains("`LimitNOFILE=`"), "{error}");
+    assert!(error.to_string().contains("`LimitNOFILE=524288`"), "{error}");
 }
 
 #[test]
