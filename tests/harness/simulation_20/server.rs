@@ -31,6 +31,9 @@ pub(super) struct Server<'a> {
     output: Vec<u8>,
     body: Option<FileBody>,
     is_answering: bool,
+    is_draining: bool,
+    /// An answer was under way, or has begun, since it drains: there is to be no other.
+    is_last_begun: bool,
     phase: Phase,
     awaiting: Awaiting,
     since_ms: u64,
@@ -53,6 +56,8 @@ impl<'a> Server<'a> {
             output: Vec::new(),
             body: None,
             is_answering: false,
+            is_draining: false,
+            is_last_begun: false,
             phase: Phase::Open,
             awaiting: Awaiting::FirstHead,
             since_ms: now.monotonic_ms,
@@ -65,6 +70,8 @@ impl<'a> Server<'a> {
 
     pub(super) fn drain(&mut self) {
         self.connection.drain();
+        self.is_draining = true;
+        self.is_last_begun = self.is_answering;
     }
 
     /// When it acts of itself.
@@ -141,6 +148,8 @@ impl<'a> Server<'a> {
     }
 
     fn begin(&mut self, reply: Reply) {
+        assert!(!self.is_last_begun, "it drains, and answers again");
+        self.is_last_begun = self.is_draining;
         self.output = reply.head.as_slice().to_vec();
         self.body = reply.body;
         self.is_answering = true;
