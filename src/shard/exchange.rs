@@ -35,8 +35,8 @@ pub(super) struct Exchange {
     pub(super) body: FileBody,
     /// What was pulled from the body and is not with the kernel yet.
     pub(super) piece: Option<Piece>,
-    /// How many bytes are to be read by the ring, whether they are in memory or not.
-    pub(super) ring_bytes: usize,
+    /// The file was found cold: the rest of it is read by the ring, whether it is in memory or not.
+    pub(super) by_ring: bool,
 }
 
 /// What was pulled from a body.
@@ -60,7 +60,7 @@ impl Piece {
 
 impl Exchange {
     pub(super) fn new(name: ExchangeName, head: SendBuf, body: FileBody) -> Exchange {
-        Exchange { name, head, head_sent: 0, body, piece: None, ring_bytes: 0 }
+        Exchange { name, head, head_sent: 0, body, piece: None, by_ring: false }
     }
 
     /// Pulls the next piece if there is none; says whether there is one now.

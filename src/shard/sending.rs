@@ -1,9 +1,11 @@
 //! Bodies, a quantum at a time.
 //!
-//! Before each quantum the shard asks whether its first and its last byte are in memory. Warm: head
-//! with MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a poll when the socket
-//! is full. Cold: the ring reads a window into a leased buffer, so that the thread never waits for
-//! a disk, and as much of it is sent from there as the socket takes. So are pieces
+//! Before each quantum the shard asks whether its first byte, its last and some between are in
+//! memory. Warm: head with MSG_MORE, then a non-blocking sendfile(2), here on this thread, and a
+//! poll when the socket is full. Cold: the ring reads a window into a leased buffer, so that the
+//! thread does not wait for a disk, and as much of it is sent from there as the socket takes. It
+//! stays so to the body's end: what is in memory of a file that was evicted has holes, and what the
+//! kernel reads ahead (8 MiB at a time, on a fast disk) arrives in any order. So are pieces
 //! that are in memory from the start.
 
 use std::os::fd::OwnedFd;
@@ -16,12 +18,8 @@ use super::Shard;
 use super::connection::{Phase, Step, Writing};
 use super::exchange::{Exchange, Piece};
 
-/// Once a quantum was cold, so many bytes are read by the ring before the question is asked again.
-///
-/// What is in memory has holes then, and the kernel reads ahead (8 MiB at a time, on a fast disk)
-/// in pieces that arrive in any order: the ends of a quantum say nothing of what lies between, and a
-/// sendfile(2) would wait for it.
-const RING_BYTES: usize = 16 << 20;
+/// How far apart the bytes are that are asked for, from a quantum's first on, and besides its last.
+const PROBE_BYTES: usize = 256 * 1024;
 
 /// What a quantum has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,7 +46,7 @@ impl Shard {
         }
         let left_bytes = exchange.left_bytes();
         let outcome = match exchange.piece.clone() {
-            Some(Piece::File { .. }) if exchange.ring_bytes > 0 => return self.read_cold(token),
+            Some(Piece::File { .. }) if exchange.by_ring => return self.read_cold(token),
             Some(Piece::File { file, offset, bytes }) => {
                 let outcome = send_file(&connection.socket, exchange, &file, offset, bytes);
                 if outcome != Quantum::Cold {
@@ -88,7 +86,7 @@ impl Shard {
             }
             Quantum::Cold => {
                 counters.residency_cold.add(1);
-                exchange.ring_bytes = RING_BYTES;
+                exchange.by_ring = true;
                 self.read_cold(token);
             }
             Quantum::Truncated => {
@@ -210,7 +208,7 @@ fn send_file(
     bytes: usize,
 ) -> Quantum {
     let last_byte = offset + bytes as u64 - 1;
-    for byte in [last_byte, offset] {
+    for byte in (offset..last_byte).step_by(PROBE_BYTES).chain([last_byte]) {
         match file::residency(file, byte) {
             Residency::Warm => {}
             Residency::Memory => break,
@@ -244,7 +242,6 @@ fn send_bytes(socket: &Socket, exchange: &mut Exchange, bytes: &[u8]) -> Quantum
     match socket::send_now(socket, bytes) {
         Ok(taken) => {
             exchange.advance(taken);
-            exchange.ring_bytes = exchange.ring_bytes.saturating_sub(taken);
             if taken == bytes.len() { Quantum::Sent } else { Quantum::Full }
         }
         Err(error) => failed(error),
