@@ -72,6 +72,12 @@ impl Args {
         self
     }
 
+    /// With its standard error there, instead of where the test reads it.
+    pub(crate) fn stderr_to(mut self, path: &str) -> Args {
+        self.limits.push_str(&format!("exec 2>{path} && "));
+        self
+    }
+
     /// Runs it as a user without any capability. Needs root.
     pub(crate) fn unprivileged(mut self) -> Args {
         self.unprivileged = true;
