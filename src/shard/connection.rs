@@ -7,6 +7,7 @@
 //! | socket, outward | [`Writing`] | what is on its way |
 //! | life | [`Phase`] | whether it is being closed, and how |
 
+use crate::files::Reply;
 use crate::http;
 use crate::ring::{OperationId, Socket};
 
@@ -24,6 +25,12 @@ pub(super) struct Connection {
     pub(super) receiving: Receiving,
     pub(super) writing: Writing,
     pub(super) phase: Phase,
+    /// The answer to a request whose body is still coming: it is sent when that has ended, so that
+    /// a body that breaks a rule is refused in its place, and a peer that writes before it reads is
+    /// not waited for.
+    pub(super) held: Option<Box<Reply>>,
+    /// Bytes of data that have come of that body.
+    pub(super) body_bytes: u64,
     /// Whether the peer has asked for the end, and has sent nothing after that.
     pub(super) parted: bool,
     /// What it waits for, since when.

@@ -36,7 +36,7 @@ use slab::Slab;
 
 use crate::config::Config;
 use crate::files::{Files, Now, OpenError};
-use crate::http::HeadLimits;
+use crate::http::{HeadLimits, RequestLimits};
 use crate::metrics::Counters;
 use crate::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Token, Wait};
 use crate::sys::{self, clock};
@@ -81,7 +81,7 @@ pub struct Assignment {
 pub struct Shard {
     assignment: Assignment,
     config: Arc<Config>,
-    head_limits: HeadLimits,
+    request_limits: RequestLimits,
     ring: Ring,
     files: Files,
     inbox: Arc<Inbox>,
@@ -119,10 +119,13 @@ impl Shard {
         })?;
         let files = Files::open(&config.sites, &config.cache)?;
         let inbox = Arc::new(Inbox::new(ring.address().map_err(StartError::Inbox)?));
-        let head_limits = HeadLimits {
-            request_line_bytes: config.limits.request_line_bytes,
-            head_bytes: config.limits.head_bytes,
-            fields: config.limits.fields,
+        let request_limits = RequestLimits {
+            head: HeadLimits {
+                request_line_bytes: config.limits.request_line_bytes,
+                head_bytes: config.limits.head_bytes,
+                fields: config.limits.fields,
+            },
+            body_bytes: config.limits.body_bytes,
         };
         let now = Now::new(clock::realtime_s(), clock::monotonic_ms());
         Ok(Shard {
@@ -139,7 +142,7 @@ impl Shard {
             spare_inputs: Vec::new(),
             assignment,
             config,
-            head_limits,
+            request_limits,
             ring,
             files,
             inbox,
