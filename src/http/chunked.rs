@@ -53,9 +53,7 @@ pub struct Decoder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// A chunk's size, of which there are so many digits.
-    Size {
-        digits: u8,
-    },
+    Size { digits: u8 },
     /// Its extensions.
     Extension(Extension),
     /// The LF that ends its line.
@@ -67,10 +65,7 @@ enum At {
     /// The LF after that.
     DataLf,
     /// The trailer section, of which so many lines have begun.
-    Trailer {
-        lines: u8,
-        place: Trailer,
-    },
+    Trailer { lines: u8, place: Trailer },
     /// Nothing: the body has ended.
     Ended,
 }
