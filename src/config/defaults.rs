@@ -98,7 +98,7 @@ pub const INLINE_BYTES: usize = 32 * KIB;
 /// each page of each site.
 pub const ERROR_PAGE_BYTES: usize = 64 * KIB;
 
-/// A listing is made in one go, while the shard's other connections wait: LISTING_FIGURE
+/// A listing is made in one go, while the shard's other connections wait.
 pub const LISTING_ENTRIES: usize = 2000;
 
 /// Equal across a fleet that serves copies of one tree, where inodes differ.

@@ -202,6 +202,13 @@ impl Files {
         let (path, query) = target::split_query(request.target);
         let Request { head_only, persistence, fields, .. } = *request;
         let asked = Asked { site, persistence, head_only, query, fields, now };
+        // The path is looked at when it is looked up.
+        if let Some(query) = query
+            && let Err(error) = target::check_query(query)
+        {
+            self.counters.bad_targets += 1;
+            return self.supplies.page(error.status(), About::default(), &asked);
+        }
         match self.find_current(site, None, path, &asked) {
             Some(slot) => match self.cache.value(slot).coding_for(&fields) {
                 None => self.answer_from(slot, path, &asked),
