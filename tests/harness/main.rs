@@ -13,6 +13,7 @@ mod listening_50;
 mod operations_60;
 mod ownership_80;
 mod protocol_40;
+mod request_bodies_40;
 mod rfc3986_40;
 mod rfc9110_40;
 mod rfc9112_40;

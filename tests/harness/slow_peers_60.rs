@@ -38,6 +38,30 @@ fn two_hundred_slow_readers_do_not_stop_a_fast_one() {
     assert_eq!(stats.total("accepted"), 201);
 }
 
+#[test]
+fn two_hundred_slow_bodies_do_not_stop_a_fast_client() {
+    let site = Site::with("small", "small\n");
+    let server = Server::start(site.serve().cpus("0"));
+    let body = "5;x=\"y\"\r\nhello\r\n0\r\nX: y\r\n\r\n";
+    let (begin, end) = body.split_at(body.len() - 3);
+    let head = "POST /small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut slow: Vec<_> = (0..200).map(|_| Client::connect(server.address())).collect();
+    slow.iter_mut().for_each(|client| client.send(head));
+    let mut fast = Client::connect(server.address());
+    for byte in begin.as_bytes() {
+        slow.iter_mut().for_each(|client| client.send([*byte]));
+        assert_eq!(fast.get("/small").body, b"small\n");
+    }
+    slow.iter_mut().for_each(|client| client.send(end));
+    for client in &mut slow {
+        assert_eq!(client.response().status, 405);
+        assert_eq!(client.get("/small").body, b"small\n");
+    }
+    drop((slow, fast));
+    let stats = server.stop();
+    assert_eq!((stats.total("bodies"), stats.total("refused")), (200, 0));
+}
+
 /// Evicts a file from the page cache. On a file system in memory that does nothing.
 fn evict(site: &Site, name: &str) {
     let file = std::fs::File::open(site.path(name)).expect("the file is there");
