@@ -66,7 +66,8 @@ pub enum Answers {
     All,
 }
 
-/// A filter on the permission bits of files, as TUX had it.
+/// A filter on the permission bits of files, as TUX had it (`net.tux.mode_allowed`, whose numbers were
+/// decimal: its 255 is 0o377). TUX wanted a bit for others by default; here nothing is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// At least one of these bits is needed; `None`: none is.
