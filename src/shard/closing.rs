@@ -10,6 +10,7 @@
 use std::time::Duration;
 
 use crate::config::Config;
+use crate::files::SiteId;
 use crate::http::{Awaiting, Persistence, Status};
 use crate::ring::Token;
 
@@ -141,7 +142,8 @@ impl<K: Kernel> Shard<K> {
         connection.http.answered();
         connection.input.clear();
         connection.held = None;
-        let reply = self.files.status(status, Persistence::Close, false, &self.now);
+        let reply =
+            self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, &self.now);
         self.assignment.counters.count_response(status.code());
         self.answers.push(reply.head);
         self.send_answers(token, None);

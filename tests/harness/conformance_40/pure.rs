@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use onering::config::{Config, Limits};
-use onering::files::{Files, Now, Reply, Request};
+use onering::files::{Files, Now, Reply, Request, SiteId};
 use onering::http::{
     Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestBody,
     RequestHead, RequestLimits, Status, Take,
@@ -123,11 +123,11 @@ impl Machine {
             Method::Other => Status::NOT_IMPLEMENTED,
             _ => Status::METHOD_NOT_ALLOWED,
         };
-        self.files.status(status, persistence, false, &self.now)
+        self.files.status(SiteId::DEFAULT, status, persistence, false, &self.now)
     }
 
     fn page(&mut self, status: Status) -> Reply {
-        self.files.status(status, Persistence::Close, false, &self.now)
+        self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, &self.now)
     }
 }
 
