@@ -3,7 +3,10 @@
 //! [`run`] binds every listener before any shard exists and closes none before the last has
 //! ended: closing one of a SO_REUSEPORT group would reset what the kernel has queued on it and
 //! renumber the others.
+//!
+//! [`faults`] is the list of what has gone wrong in other servers, and of the tests against it.
 
+pub mod faults;
 mod listeners;
 
 use std::fs::File;
