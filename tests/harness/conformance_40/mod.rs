@@ -43,7 +43,7 @@ const SHORT_BYTES: usize = 1000;
 const PIECES: usize = 50;
 
 /// At how many places a request is cut in two where each takes a connection, or much time.
-const CUTS: usize = 6;
+const CUTS: usize = 3;
 
 /// More than that, sent or received, takes much time.
 const MUCH_BYTES: usize = 100_000;
