@@ -20,6 +20,9 @@
 //! | [`server`] | listeners, threads, signals, the orderly end |
 //! | [`cli`] | the commands, one file each |
 //!
+//! What HTTP/1.1 asks of a server is listed in [`http::conformance`], and what has gone wrong in other
+//! servers in [`server::faults`], rule by rule and fault by fault with the test that shows it.
+//!
 //! `http` and `files` return *what to do*; only `shard` submits to the ring. `unsafe` is found in
 //! `ring` and `sys` alone, each block with the invariant it rests on.
 //!
