@@ -14,6 +14,7 @@ mod operations_60;
 mod ownership_80;
 mod policies_50;
 mod protocol_40;
+mod request_bodies_40;
 mod rfc3986_40;
 mod rfc9110_40;
 mod rfc9112_40;
