@@ -14,7 +14,6 @@ mod ownership_80;
 mod protocol_40;
 mod ring_10;
 mod selection_40;
-mod simulation_20;
 mod slow_peers_60;
 mod steering_50;
 mod symptoms_80;
