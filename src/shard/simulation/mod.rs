@@ -12,6 +12,7 @@
 //! - whatever is asked wholly is answered, unless somebody has broken the connection;
 //! - a peer that stops in the middle of a head is told (408), one that takes nothing is cut off, and
 //!   nobody else;
+//! - what came before the server was told to end is answered;
 //! - a shard never spins, and ends with nothing left: no socket, deadline, buffer or operation;
 //! - one send at a time is on a socket, and none on one that is closed;
 //! - the counters add up;
@@ -41,6 +42,8 @@ use std::env;
 use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::metrics::Values;
+
 use client::Client;
 use server::Server;
 use wire::Link;
@@ -54,6 +57,9 @@ const FRESH: u64 = 100;
 /// Rounds that no simulation takes.
 const ROUNDS_MAX: usize = 1_000_000;
 
+/// Times that the clock goes on although something could happen, each by some milliseconds.
+const DELAYS_MAX: usize = 40;
+
 fn from_environment(name: &str) -> Option<u64> {
     let text = env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: a number is needed")))
@@ -62,27 +68,66 @@ fn from_environment(name: &str) -> Option<u64> {
 #[test]
 fn pinned_seeds() {
     match from_environment("ONERING_SEED") {
-        Some(seed) => Simulation::new(seed).run(true),
-        None => PINNED.for_each(check),
+        Some(seed) => {
+            Simulation::new(seed).run(true);
+        }
+        None => {
+            let mut sum = Values::default();
+            PINNED.for_each(|seed| sum.merge(&check(seed)));
+            is_all_reached(&sum);
+        }
     }
+}
+
+/// A simulation shows nothing of what it does not come to.
+fn is_all_reached(sum: &Values) {
+    let reached = [
+        sum.handed_off,
+        sum.received_hand_off,
+        sum.timeouts_head,
+        sum.timeouts_idle,
+        sum.timeouts_write_stall,
+        sum.timeouts_linger,
+        sum.deadlines_put_off,
+        sum.accept_paused_descriptors,
+        sum.accept_paused_limit,
+        sum.resets,
+        sum.send_errors,
+        sum.read_errors,
+        sum.receives_stopped,
+        sum.sendfile_would_block,
+        sum.cold_reads,
+        sum.truncated_files,
+        sum.turn_requests_capped,
+        sum.turn_bytes_capped,
+        sum.drain_cut_off,
+        sum.enobufs,
+        sum.short_sends,
+        sum.cancels,
+    ];
+    assert!(reached.iter().all(|&count| count > 0), "not reached: {sum:#?}");
 }
 
 #[test]
 fn fresh_seeds() {
     let count = from_environment("ONERING_SEEDS").unwrap_or(FRESH);
     let random = RandomState::new();
-    (0..count).for_each(|at| check(random.hash_one(at)));
-}
-
-/// Runs a seed; if it fails, says which it was.
-fn check(seed: u64) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| Simulation::new(seed).run(false))) {
-        eprintln!("seed {seed} fails. To replay it:");
-        eprintln!("ONERING_SEED={seed} cargo test --lib simulation::pinned_seeds -- --nocapture");
-        resume_unwind(panic);
+    for at in 0..count {
+        check(random.hash_one(at));
     }
 }
 
+/// Runs a seed; if it fails, says which it was.
+fn check(seed: u64) -> Values {
+    let run = || Simulation::new(seed).run(false);
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        eprintln!("seed {seed} fails. To replay it:");
+        eprintln!("ONERING_SEED={seed} cargo test --lib simulation::pinned_seeds -- --nocapture");
+        resume_unwind(panic);
+    })
+}
+
+#[derive(Debug)]
 struct Simulation {
     random: fastrand::Rng,
     world: Shared,
@@ -92,37 +137,50 @@ struct Simulation {
     /// The round in which the server is told to end, and the one in which it is to do so at once.
     drain_at: usize,
     cut_at: usize,
+    /// The round in which the server is given no time for a while, as a process that was stopped.
+    pause_at: usize,
+    delays: usize,
 }
 
 impl Simulation {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let shards = if random.u8(..8) == 0 { 2 } else { 1 };
+        let shards = if random.u8(..16) == 0 { 2 } else { 1 };
         // A shard hands connections off only if it has very many.
         let clients = if shards == 2 { random.usize(18..40) } else { random.usize(1..7) };
         let world = World::new(shards, Trouble::draw(&mut random), random.fork());
         let clients: Vec<_> = (0..clients).map(|_| Client::new(&mut random)).collect();
-        let links = clients.iter().map(|_| Link::new(&mut random)).collect();
+        let pauses = random.u8(..8) == 0;
+        let links = clients.iter().map(|_| Link::new(pauses, &mut random)).collect();
         world.borrow_mut().links = links;
         let server = Server::new(&world, site::config(&mut random), shards);
         let sometime = |random: &mut fastrand::Rng, one_in| match random.u8(..one_in) {
             0 => random.usize(..400),
             _ => usize::MAX,
         };
-        let drain_at = sometime(&mut random, 4);
+        let pause_at = if pauses { random.usize(..300) } else { usize::MAX };
+        let drain_at = if pauses { usize::MAX } else { sometime(&mut random, 4) };
         let cut_at = drain_at.saturating_add(sometime(&mut random, 4));
-        Self { random, world, server, clients, drain_at, cut_at }
+        Self { random, world, server, clients, drain_at, cut_at, pause_at, delays: 0 }
     }
 
     /// From the first connection to the end of the last shard.
-    fn run(mut self, is_shown: bool) {
+    fn run(mut self, is_shown: bool) -> Values {
         for round in 0.. {
-            assert!(round < ROUNDS_MAX, "it does not end: {:?}", self.clients);
+            assert!(round < ROUNDS_MAX, "it does not end: {self:?}");
             if round == self.drain_at {
                 self.drain();
             }
             if round == self.cut_at {
                 self.server.cut();
+            }
+            if round == self.pause_at {
+                let now_ms = self.world.borrow().now_ms;
+                self.server.paused_until_ms = now_ms + self.random.u64(..60_000);
+            }
+            if self.delays < DELAYS_MAX && self.random.u8(..64) == 0 {
+                self.delays += 1;
+                self.world.borrow_mut().now_ms += self.random.u64(1..50);
             }
             if is_shown {
                 println!("{round} at {} ms: {:?}", self.world.borrow().now_ms, self.clients);
@@ -136,11 +194,15 @@ impl Simulation {
             self.pass_time();
         }
         self.judge();
+        self.server.values()
     }
 
     fn drain(&mut self) {
         self.server.drain();
-        self.clients.iter_mut().for_each(|client| client.is_drained = true);
+        let world = self.world.borrow();
+        for (client, link) in self.clients.iter_mut().zip(&world.links) {
+            client.drain(link);
+        }
     }
 
     /// Everybody has a go, in any order: by chance, or each. Says whether anything has moved.
@@ -188,7 +250,7 @@ impl Simulation {
         }
         let next_ms = self.pause_ends_ms().into_iter().chain([self.server.due_ms()]).min();
         let next_ms = next_ms.filter(|&ms| ms < u64::MAX);
-        let next_ms = next_ms.unwrap_or_else(|| panic!("all wait for ever: {:?}", self.clients));
+        let next_ms = next_ms.unwrap_or_else(|| panic!("all wait for ever: {self:?}"));
         let mut world = self.world.borrow_mut();
         world.now_ms = next_ms.max(world.now_ms + 1);
     }

@@ -19,8 +19,8 @@ const MODIFIED_S: u64 = 1_700_000_000;
 /// Larger is sent from the file.
 const INLINE_BYTES: usize = 1000;
 
-static LARGE: LazyLock<Vec<u8>> = LazyLock::new(|| unlike(15_000, 2_654_435_761));
-static OTHER: LazyLock<Vec<u8>> = LazyLock::new(|| unlike(4_000, 2_246_822_519));
+static LARGE: LazyLock<Vec<u8>> = LazyLock::new(|| unlike(6_000, 2_654_435_761));
+static OTHER: LazyLock<Vec<u8>> = LazyLock::new(|| unlike(3_000, 2_246_822_519));
 
 static ROOT: LazyLock<TempDir> = LazyLock::new(|| {
     let root = tempfile::tempdir().expect("there is room for a few files");
@@ -68,10 +68,12 @@ pub(super) fn config(random: &mut fastrand::Rng) -> Config {
     config.limits.request_line_bytes = 200;
     config.limits.head_bytes = 1000;
     config.limits.fields = 10;
-    config.limits.pipeline_bytes = 300;
+    config.limits.pipeline_bytes = [60, 300][random.usize(..2)];
     config.limits.requests_per_turn = random.usize(1..5);
     config.limits.connections_per_shard = [1, 2, 5, 100][random.usize(..4)];
     config.limits.backlog = [0, 1, 3, 4096][random.usize(..4)];
+    // Longer than all pauses of a peer.
+    config.timeouts.linger = Duration::from_secs(8);
     config.transfer.quantum_bytes = [700, 5000, 1 << 20][random.usize(..3)];
     config.transfer.cold_window_bytes = [500, 4096, 1 << 16][random.usize(..3)];
     config.ring.recv_buffers = [1, 2, 16][random.usize(..3)];

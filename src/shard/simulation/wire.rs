@@ -4,6 +4,7 @@
 //! they are carried, so either side may be told to wait, or be ahead of what the other has seen.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 /// Both directions of a connection, and what the server's kernel keeps of its socket.
 #[derive(Debug)]
@@ -24,7 +25,6 @@ pub(super) struct Link {
 }
 
 /// One direction.
-#[derive(Debug)]
 pub(super) struct Pipe {
     /// The first `arrived` are with the receiver's kernel, the rest is with the sender's.
     bytes: VecDeque<u8>,
@@ -49,10 +49,11 @@ enum Progress {
 }
 
 impl Link {
-    pub(super) fn new(random: &mut fastrand::Rng) -> Self {
+    /// `is_roomy`: whatever a client asks has room.
+    pub(super) fn new(is_roomy: bool, random: &mut fastrand::Rng) -> Self {
         Self {
-            to_server: Pipe::new(random),
-            to_client: Pipe::new(random),
+            to_server: Pipe::new(is_roomy, random),
+            to_client: Pipe::new(is_roomy, random),
             accepted: false,
             closed: false,
             reads_shut: false,
@@ -151,10 +152,10 @@ impl Link {
 }
 
 impl Pipe {
-    fn new(random: &mut fastrand::Rng) -> Self {
+    fn new(is_roomy: bool, random: &mut fastrand::Rng) -> Self {
         // Every byte apart, a few at a time, or whatever there is.
         let piece_bytes = [1, 2, 7, 64, 1500, usize::MAX][random.usize(..6)];
-        let capacity = [1, 100, 4096, 1 << 20][random.usize(..4)];
+        let capacity = [1, 100, 4096, 1 << 20][random.usize(if is_roomy { 2 } else { 0 }..4)];
         Self {
             bytes: VecDeque::new(),
             arrived: 0,
@@ -250,5 +251,13 @@ impl Pipe {
     /// The end has arrived, and all was read.
     pub(super) fn is_over(&self) -> bool {
         self.end == Progress::Arrived && self.arrived == 0
+    }
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { capacity, piece_bytes, end, reset, written, acked, arrived, .. } = self;
+        write!(f, "{written} bytes written, {acked} arrived, {arrived} unread, end {end:?}, ")?;
+        write!(f, "reset {reset:?}; {capacity} at most, {piece_bytes} at a time")
     }
 }

@@ -76,6 +76,13 @@ pub(super) struct Socket {
     pub(super) is: What,
 }
 
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at {} ms, {:?}, links ", self.now_ms, self.trouble)?;
+        self.links.fmt(f)
+    }
+}
+
 /// What a socket is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
