@@ -15,6 +15,7 @@ pub mod defaults;
 mod file;
 mod problem;
 mod resolve;
+mod site;
 mod table;
 pub mod units;
 
@@ -23,6 +24,7 @@ mod tests;
 
 pub use problem::{ConfigError, Origin, Place, Problem};
 pub use resolve::{Facts, File, Overrides, resolve};
+pub use site::{Answers, Dotfiles, ERRORS, HeaderRule, Modes, Root, Site, Symlinks};
 
 /// Everything a server is told, resolved: no value is missing and none contradicts another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,26 +71,6 @@ pub enum Steer {
     Hash,
 }
 
-/// A set of names and what is served under them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// Host names in lower case; empty for a site that only serves as the default.
-    pub names: Vec<String>,
-    /// What is served.
-    pub root: Root,
-    /// Names tried, in order, when a directory is asked for.
-    pub index: Vec<String>,
-}
-
-/// What a site serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// The files beneath a directory.
-    Directory(PathBuf),
-    /// The welcome site that is built into the program.
-    Welcome,
-}
-
 /// What a peer may ask of us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -98,6 +80,11 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Field lines of a request head. Beyond: 431.
     pub fields: usize,
+    /// Bytes of a request body's data, in whatever coding it is transferred. Beyond: 413.
+    pub body_bytes: u64,
+    /// Bytes per second of a request body. Each so many bytes that come extend its time,
+    /// [`Timeouts::body`], by a second.
+    pub body_rate_bytes: u64,
     /// Connections of one shard. Beyond: accepting pauses; the backlog holds newcomers.
     pub connections_per_shard: usize,
     /// Pipelined requests that one connection may have answered in one turn of the loop.
@@ -113,6 +100,9 @@ pub struct Limits {
 pub struct Timeouts {
     /// From a request's first byte to the end of its head. Beyond: 408.
     pub head: Duration,
+    /// From the end of a request's head to the end of its body, extended by what has come of it
+    /// ([`Limits::body_rate_bytes`]). Beyond: 408.
+    pub body: Duration,
     /// Between a response and the next request's first byte. Beyond: closed without a word.
     pub idle: Duration,
     /// Without one byte acknowledged while a response is being sent. Beyond: reset.
@@ -139,6 +129,10 @@ pub struct Cache {
     pub valid: Duration,
     /// Largest body that is kept in memory together with its head.
     pub inline_bytes: usize,
+    /// Largest file that is sent with an error. Beyond: the built-in page.
+    pub error_page_bytes: usize,
+    /// Names of a directory that its listing has. Beyond: it says that there are more.
+    pub listing_entries: usize,
     /// What the strong ETag is made of.
     pub etag: ETag,
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use globset::GlobBuilder;
 use proptest::prelude::*;
 
 use super::*;
@@ -73,15 +74,32 @@ stats = "stats.json"
 names = ["Example.org", "[::1]"]
 root = "www"
 index = ["home.html", "index.html"]
+listing = true
+charset = "iso-8859-1"
+error_pages = { 404 = "/.errors/404.html", 503 = "/busy.html" }
+mode_allowed = "377"
+mode_forbidden = "0002"
+symlinks = "owner"
+dotfiles = "serve"
+[[site.headers]]
+match = "*.css"
+set = { "Cache-Control" = "max-age=3600", Vary = "Origin" }
+[[site.headers]]
+always = true
+set = { "X-Content-Type-Options" = "nosniff" }
 
 [[site]]
 names = ["other.example"]
 root = "/"
+charset = "off"
+symlinks = "off"
 
 [limits]
 request_line = "1KiB"
 head = "2KiB"
 fields = 3
+body = "25KiB"
+body_rate = "26B"
 connections_per_shard = 4
 requests_per_turn = 5
 pipeline = "7KiB"
@@ -89,6 +107,7 @@ backlog = 8
 
 [timeouts]
 head = "9s"
+body = "27s"
 idle = "10s"
 write_stall = "11s"
 linger = "12s"
@@ -101,6 +120,8 @@ bytes = "15MiB"
 descriptors = 16
 valid = "17ms"
 inline = "18KiB"
+error_page = "25KiB"
+listing_entries = 26
 etag = "inode"
 
 [transfer]
@@ -118,27 +139,49 @@ min_wait = "24us"
     let file = File { path: &path, text };
     let config = resolve(Some(file), &Overrides::default(), &facts()).expect("all is well");
     let address = |text: &str| Listener::Address(text.parse().expect("an address"));
-    let site = |names: &[&str], root: &Path, index: &[&str]| Site {
-        names: names.iter().map(|&name| name.into()).collect(),
-        root: Root::Directory(root.into()),
-        index: index.iter().map(|&name| name.into()).collect(),
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let set = |fields: &[(&str, &str)]| {
+        fields.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    let css = GlobBuilder::new("**/*.css").literal_separator(true).build().expect("a pattern");
+    let first = Site {
+        names: texts(&["example.org", "[::1]"]),
+        root: Root::Directory(directory.path().join("www")),
+        index: texts(&["home.html", "index.html"]),
+        listing: true,
+        charset: Some("iso-8859-1".into()),
+        headers: vec![
+            HeaderRule {
+                answers: Answers::Files(css),
+                set: set(&[("Cache-Control", "max-age=3600"), ("Vary", "Origin")]),
+            },
+            HeaderRule {
+                answers: Answers::All,
+                set: set(&[("X-Content-Type-Options", "nosniff")]),
+            },
+        ],
+        error_pages: [(404, "/.errors/404.html".into()), (503, "/busy.html".into())].into(),
+        modes: Modes { allowed: Some(0o377), forbidden: 0o002 },
+        symlinks: Symlinks::Owner,
+        dotfiles: Dotfiles::Serve,
+    };
+    let second = Site {
+        names: texts(&["other.example"]),
+        charset: None,
+        symlinks: Symlinks::Off,
+        ..Site::of(Root::Directory("/".into()))
     };
     let expected = Config {
         listeners: vec![address("0.0.0.0:80"), address("[::]:80"), Listener::Descriptor(3)],
         cpus: vec![1],
         steer: Steer::Cpu,
-        sites: vec![
-            site(
-                &["example.org", "[::1]"],
-                &directory.path().join("www"),
-                &["home.html", "index.html"],
-            ),
-            site(&["other.example"], Path::new("/"), &["index.html"]),
-        ],
+        sites: vec![first, second],
         limits: Limits {
             request_line_bytes: 1024,
             head_bytes: 2048,
             fields: 3,
+            body_bytes: 25 << 10,
+            body_rate_bytes: 26,
             connections_per_shard: 4,
             requests_per_turn: 5,
             pipeline_bytes: 7 << 10,
@@ -146,6 +189,7 @@ min_wait = "24us"
         },
         timeouts: Timeouts {
             head: Duration::from_secs(9),
+            body: Duration::from_secs(27),
             idle: Duration::from_secs(10),
             write_stall: Duration::from_secs(11),
             linger: Duration::from_secs(12),
@@ -158,6 +202,8 @@ min_wait = "24us"
             descriptors: 16,
             valid: Duration::from_millis(17),
             inline_bytes: 18 << 10,
+            error_page_bytes: 25 << 10,
+            listing_entries: 26,
             etag: ETag::Inode,
         },
         transfer: Transfer { quantum_bytes: 19 << 10, cold_window_bytes: 20 << 10 },
@@ -205,7 +251,7 @@ fn all_problems_are_reported_at_once_in_order() {
         "test.toml:5:8: limits.head: ",
         "test.toml:6:10: limits.fields: ",
         "test.toml:8:8: timeouts.idle: ",
-        "test.toml:9:1: timeouts.idel: unknown key; known here: head, idle, ",
+        "test.toml:9:1: timeouts.idel: unknown key; known here: head, body, idle, ",
     ];
     assert_eq!(problems.len(), starts.len(), "{problems:#?}");
     for (problem, start) in problems.iter().zip(starts) {

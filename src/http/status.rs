@@ -20,8 +20,8 @@ macro_rules! statuses {
                 }
             }
 
-            #[cfg(test)]
-            const ALL: &[Self] = &[$(Self::$name),*];
+            /// Each of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
         }
     };
 }
@@ -42,6 +42,7 @@ statuses! {
     CONTENT_TOO_LARGE = 413 "Content Too Large";
     URI_TOO_LONG = 414 "URI Too Long";
     RANGE_NOT_SATISFIABLE = 416 "Range Not Satisfiable";
+    EXPECTATION_FAILED = 417 "Expectation Failed";
     MISDIRECTED_REQUEST = 421 "Misdirected Request";
     REQUEST_HEADER_FIELDS_TOO_LARGE = 431 "Request Header Fields Too Large";
     INTERNAL_SERVER_ERROR = 500 "Internal Server Error";
@@ -54,6 +55,11 @@ impl Status {
     /// The number: 100 to 599.
     pub const fn code(self) -> u16 {
         self.0
+    }
+
+    /// The status with this number, if it is among them.
+    pub fn from_code(code: u16) -> Option<Self> {
+        Self::ALL.iter().find(|status| status.0 == code).copied()
     }
 
     /// The three digits of the status line.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::http::Refusal;
 use crate::ring;
 
 /// A number with one writer.
@@ -94,13 +95,29 @@ counters! {
     responses_4xx,
     /// Responses 500 to 599.
     responses_5xx,
-    /// Requests that were refused because their head broke a rule or a limit.
+    /// Requests that were refused because they broke a rule or a limit.
     refused,
+    /// Of these, requests whose body was larger than it may be.
+    refused_body_too_large,
+    /// Of these, requests whose peer ended before the end of the body.
+    refused_body_cut,
+    /// Of these, requests with a fault in the chunks of their body, or in its trailers.
+    refused_chunks,
+    /// Of these, requests that expected what we do not know.
+    refused_expectation,
+    /// Request bodies that were read to their end.
+    bodies,
+    /// Requests that were answered without their body, because the peer waited before it sent it.
+    bodies_declined,
+    /// Bytes of data in request bodies.
+    body_bytes,
     /// Bytes of heads and bodies handed to the kernel.
     bytes_sent,
 
     /// Connections that did not finish a request head in time.
     timeouts_head,
+    /// Connections that did not send the whole of a request body in time.
+    timeouts_body,
     /// Connections that sent no further request in time.
     timeouts_idle,
     /// Connections whose peer acknowledged nothing of a response in time.
@@ -145,6 +162,10 @@ counters! {
     cache_too_heavy,
     /// Targets that name no path.
     bad_targets,
+    /// Looks at a site's page about an error that found none to be sent.
+    error_pages_missing,
+    /// Listings of directories with more names than a listing may have.
+    listings_cut,
     /// Entries in the cache. A gauge.
     cache_entries,
     /// Bytes of inline answers in the cache. A gauge.
@@ -226,6 +247,26 @@ impl Counters {
             500.. => &self.responses_5xx,
         };
         class.add(1);
+    }
+
+    /// Counts a request that was refused.
+    pub fn count_refusal(&self, refusal: Refusal) {
+        self.refused.add(1);
+        match refusal {
+            Refusal::BodyTooLarge => self.refused_body_too_large.add(1),
+            Refusal::BodyCut => self.refused_body_cut.add(1),
+            Refusal::Expectation => self.refused_expectation.add(1),
+            Refusal::ChunkSize
+            | Refusal::ChunkSizeTooLong
+            | Refusal::ChunkExtension
+            | Refusal::ChunkLineEnd
+            | Refusal::ChunkDataEnd
+            | Refusal::ChunkOverhead
+            | Refusal::TrailerLine
+            | Refusal::TrailerTooLong
+            | Refusal::TooManyTrailers => self.refused_chunks.add(1),
+            _ => {}
+        }
     }
 
     /// Copies what the shard's ring has counted.

@@ -1,6 +1,6 @@
 //! Received bytes to requests to answers.
 
-use crate::files::{Files, Now, Reply, Request};
+use crate::files::{Files, Now, Reply, Request, SiteId};
 use crate::http::{Method, Persistence, RequestBody, RequestHead, Status, Take};
 use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
@@ -16,17 +16,17 @@ fn reply_to(
     persistence: Persistence,
     now: &Now,
 ) -> Reply {
+    let site = files.site(head.host);
     match head.method {
         Method::Get | Method::Head => {
-            let site = files.site(head.host);
             let RequestHead { target, fields, .. } = *head;
             let head_only = head.method == Method::Head;
             files.reply(site, &Request { target, head_only, persistence, fields }, now)
         }
         // Every target that there may be allows the same; `*` does too (RFC 9110 §9.3.7).
-        Method::Options => files.status(Status::NO_CONTENT, persistence, false, now),
-        Method::Other => files.status(Status::NOT_IMPLEMENTED, persistence, false, now),
-        _ => files.status(Status::METHOD_NOT_ALLOWED, persistence, false, now),
+        Method::Options => files.status(site, Status::NO_CONTENT, persistence, false, now),
+        Method::Other => files.status(site, Status::NOT_IMPLEMENTED, persistence, false, now),
+        _ => files.status(site, Status::METHOD_NOT_ALLOWED, persistence, false, now),
     }
 }
 
@@ -111,7 +111,8 @@ impl<K: Kernel> Shard<K> {
         self.go_on(token);
     }
 
-    /// Answers the requests at the start of `input`; returns how many bytes they were.
+    /// Answers the requests at the start of `input`; returns how many bytes they were. A body is
+    /// thrown away as it comes, and its request answered after that.
     ///
     /// Whole answers go to the ring in one submission. The first one with a body to pull ends the
     /// batch: it is alone on the socket until it is over.
@@ -122,6 +123,7 @@ impl<K: Kernel> Shard<K> {
         let mut requests = 0;
         let mut answer_bytes = 0;
         let mut pulled = None;
+        let mut held = connection.held.take().map(|reply| *reply);
         while pulled.is_none() {
             if requests == self.config.limits.requests_per_turn {
                 counters.turn_requests_capped.add(1);
@@ -131,18 +133,46 @@ impl<K: Kernel> Shard<K> {
                 counters.turn_bytes_capped.add(1);
                 break;
             }
-            let reply = match connection.http.take(&input[used..], &self.head_limits) {
+            let reply = match connection.http.take(&input[used..], &self.request_limits) {
                 Take::Request(head) => {
                     used += head.bytes;
-                    connection.parted =
-                        head.persistence == Persistence::Close && head.body == RequestBody::None;
-                    reply_to(&mut self.files, &head, connection.http.persistence(), &self.now)
+                    let has_body = head.body != RequestBody::None;
+                    connection.parted = head.persistence == Persistence::Close && !has_body;
+                    // Files want no body. A peer that waits to be asked for it is told so at once.
+                    let declined = head.expects_continue && used == input.len();
+                    if declined {
+                        connection.http.decline_body();
+                        counters.bodies_declined.add(1);
+                    }
+                    let persistence = connection.http.persistence();
+                    let reply = reply_to(&mut self.files, &head, persistence, &self.now);
+                    if has_body && !declined {
+                        connection.body_bytes = 0;
+                        held = Some(reply);
+                        continue;
+                    }
+                    reply
+                }
+                Take::Body(piece) => {
+                    used += piece.bytes;
+                    connection.body_bytes += piece.data.len() as u64;
+                    counters.body_bytes.add(piece.data.len() as u64);
+                    let Some(reply) = held.take_if(|_| piece.is_last) else { continue };
+                    counters.bodies.add(1);
+                    reply
                 }
                 Take::Refused(refusal) => {
                     used = input.len();
-                    counters.refused.add(1);
+                    held = None;
+                    counters.count_refusal(refusal);
                     tracing::debug!(refusal = refusal.name(), "request refused");
-                    self.files.status(refusal.status(), Persistence::Close, false, &self.now)
+                    self.files.status(
+                        SiteId::DEFAULT,
+                        refusal.status(),
+                        Persistence::Close,
+                        false,
+                        &self.now,
+                    )
                 }
                 Take::Incomplete | Take::Busy => break,
             };
@@ -161,6 +191,7 @@ impl<K: Kernel> Shard<K> {
                 }
             }
         }
+        connection.held = held.map(Box::new);
         counters.requests.add(requests as u64);
         self.send_answers(token, pulled);
         used
@@ -209,7 +240,8 @@ impl<K: Kernel> Shard<K> {
             }
             None => {
                 connection.writing = Writing::Idle;
-                if connection.input.is_empty() {
+                // The end of the peer's side may cut a body off.
+                if connection.input.is_empty() && connection.receiving != Receiving::Over {
                     self.settle(token);
                 } else {
                     self.serve_input(token);

@@ -2,8 +2,10 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
+use onering::config::{self, Config, Facts, Overrides};
 use tempfile::TempDir;
 
 use super::Args;
@@ -44,9 +46,24 @@ impl Site {
         fs::write(path, content).expect("the root is ours");
     }
 
+    /// Lets a file be as if nobody had touched it for years.
+    pub(crate) fn settle(&self, name: &str) {
+        let file = fs::File::options().write(true).open(self.path(name));
+        let long_ago = UNIX_EPOCH + Duration::from_secs(1_704_067_200);
+        file.and_then(|file| file.set_modified(long_ago)).expect("the file is ours");
+    }
+
     /// `onering serve` on this site.
     pub(crate) fn serve(&self) -> Args {
         Args::serve(&self.path(""))
+    }
+
+    /// The configuration of this site with these settings, resolved.
+    pub(crate) fn resolved(&self, settings: &str) -> Config {
+        let text = format!("[[site]]\nroot = {:?}\n{settings}\n", self.path(""));
+        let file = config::File { path: Path::new("resolved.toml"), text: &text };
+        let facts = Facts { allowed_cpus: vec![0], nofile: 1024 };
+        config::resolve(Some(file), &Overrides::default(), &facts).expect("good settings")
     }
 
     /// The same with settings: tables of the configuration file, such as `[timeouts]\nidle = "1s"`.

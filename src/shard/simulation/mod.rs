@@ -10,8 +10,9 @@
 //! - answers come in order, whole, none twice, none of another connection's, and none after one that
 //!   says that it is the last;
 //! - whatever is asked wholly is answered, unless somebody has broken the connection;
-//! - a peer that stops in the middle of a head is told (408), one that takes nothing is cut off, and
-//!   nobody else;
+//! - a peer that stops in the middle of a head or a body is told (408), one that takes nothing is cut
+//!   off, and nobody else;
+//! - bodies in whatever framing are never taken for requests, and bad ones are answered as such;
 //! - what came before the server was told to end is answered;
 //! - a shard never spins, and ends with nothing left: no socket, deadline, buffer or operation;
 //! - one send at a time is on a socket, and none on one that is closed;
@@ -30,6 +31,7 @@
 //! What it does not show: the ring below, whose own tests run on a kernel, and whether that kernel
 //! keeps to what is played here; those over sockets do.
 
+mod bodies;
 mod client;
 mod interleaved;
 mod kernel;
@@ -85,6 +87,9 @@ fn is_all_reached(sum: &Values) {
         sum.handed_off,
         sum.received_hand_off,
         sum.timeouts_head,
+        sum.timeouts_body,
+        sum.bodies,
+        sum.bodies_declined,
         sum.timeouts_idle,
         sum.timeouts_write_stall,
         sum.timeouts_linger,
@@ -282,7 +287,8 @@ impl Simulation {
             + values.responses_3xx
             + values.responses_4xx
             + values.responses_5xx;
-        assert!((values.requests..=values.requests + values.timeouts_head).contains(&responses));
+        let refused_late = values.timeouts_head + values.timeouts_body;
+        assert!((values.requests..=values.requests + refused_late).contains(&responses));
         let choking = self.clients.iter().filter(|client| client.chokes()).count() as u64;
         assert!(values.timeouts_write_stall <= choking, "somebody was cut off who was reading");
         let written: u64 = world.links.iter().map(|link| link.to_client.written).sum();

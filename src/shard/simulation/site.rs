@@ -16,6 +16,8 @@ pub(super) const INDEX: &[u8] = b"<!doctype html><title>index</title>";
 /// When no file of the site can have been touched a moment ago.
 pub(super) const START_S: u64 = 1_800_000_000;
 const MODIFIED_S: u64 = 1_700_000_000;
+/// The largest request body.
+pub(super) const BODY_BYTES: usize = 2000;
 /// Larger is sent from the file.
 const INLINE_BYTES: usize = 1000;
 
@@ -58,16 +60,13 @@ fn write(root: &Path, name: &str, bytes: &[u8]) {
 pub(super) fn config(random: &mut fastrand::Rng) -> Config {
     let facts = Facts { allowed_cpus: vec![0], nofile: 4096 };
     let mut config = config::resolve(None, &Overrides::default(), &facts).expect("defaults hold");
-    config.sites = vec![config::Site {
-        names: Vec::new(),
-        root: config::Root::Directory(ROOT.path().into()),
-        index: vec!["index.html".into()],
-    }];
+    config.sites = vec![config::Site::of(config::Root::Directory(ROOT.path().into()))];
     config.cache.inline_bytes = INLINE_BYTES;
     config.cache.descriptors = 10;
     config.limits.request_line_bytes = 200;
     config.limits.head_bytes = 1000;
     config.limits.fields = 10;
+    config.limits.body_bytes = BODY_BYTES as u64;
     config.limits.pipeline_bytes = [60, 300][random.usize(..2)];
     config.limits.requests_per_turn = random.usize(1..5);
     config.limits.connections_per_shard = [1, 2, 5, 100][random.usize(..4)];

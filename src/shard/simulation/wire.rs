@@ -155,7 +155,7 @@ impl Pipe {
     fn new(is_roomy: bool, random: &mut fastrand::Rng) -> Self {
         // Every byte apart, a few at a time, or whatever there is.
         let piece_bytes = [1, 2, 7, 64, 1500, usize::MAX][random.usize(..6)];
-        let capacity = [1, 100, 4096, 1 << 20][random.usize(if is_roomy { 2 } else { 0 }..4)];
+        let capacity = [1, 100, 4096, 1 << 20][random.usize(if is_roomy { 3 } else { 0 }..4)];
         Self {
             bytes: VecDeque::new(),
             arrived: 0,
