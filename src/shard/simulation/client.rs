@@ -50,11 +50,13 @@ const fn exchange(request: &'static str, status: u16, body: Body) -> Exchange {
 }
 
 const fn last(request: &'static str, status: u16, body: Body) -> Exchange {
-    Exchange { is_last: true, ..exchange(request, status, body) }
+    let request = Cow::Borrowed(request);
+    Exchange { request, status, body, is_last: true, parts: false, may_be_declined: false }
 }
 
 const fn parting(request: &'static str, status: u16, body: Body) -> Exchange {
-    Exchange { is_last: true, parts: true, ..exchange(request, status, body) }
+    let request = Cow::Borrowed(request);
+    Exchange { request, status, body, is_last: true, parts: true, may_be_declined: false }
 }
 
 const EXCHANGES: &[Exchange] = &[
