@@ -129,6 +129,8 @@ pub(super) struct Client {
     is_last_said: bool,
     /// It asks for more after having said that it would not: then a reset is its own fault.
     is_rude: bool,
+    /// It asks when all that it has asked before is answered.
+    is_patient: bool,
     is_connected: bool,
     /// The server was drained: it may end at any request's end.
     is_drained: bool,
@@ -178,6 +180,7 @@ impl Client {
             answered: 0,
             is_last_said: false,
             is_rude,
+            is_patient: random.u8(..3) == 0,
             is_connected: false,
             is_drained: false,
             due: 0,
@@ -191,6 +194,14 @@ impl Client {
         match self.manner {
             Manner::Stops(bytes) | Manner::Cuts(bytes) => bytes,
             _ => self.output.len(),
+        }
+    }
+
+    /// What may be sent by now.
+    fn sends_now(&self) -> usize {
+        match self.asked.front() {
+            Some((end, _)) if self.is_patient => self.sends().min(*end),
+            _ => self.sends(),
         }
     }
 
@@ -248,7 +259,7 @@ impl Client {
         }
         let mut has_moved = false;
         if !self.has_ended {
-            let rest = self.sent..self.sends();
+            let rest = self.sent..self.sends_now().max(self.sent);
             let taken = wire.to_server.write(&self.output[rest], random);
             self.sent += taken;
             has_moved |= taken > 0;

@@ -158,7 +158,11 @@ impl Simulation {
         let pauses = random.u8(..8) == 0;
         let links = clients.iter().map(|_| Link::new(pauses, &mut random)).collect();
         world.borrow_mut().links = links;
-        let server = Server::new(&world, site::config(&mut random), shards);
+        let mut config = site::config(&mut random);
+        if shards == 2 {
+            config.limits.connections_per_shard = 100;
+        }
+        let server = Server::new(&world, config, shards);
         let sometime = |random: &mut fastrand::Rng, one_in| match random.u8(..one_in) {
             0 => random.usize(..400),
             _ => usize::MAX,

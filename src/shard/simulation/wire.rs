@@ -142,7 +142,7 @@ impl Link {
         }
         let is_parted =
             self.to_server.end == Progress::Arrived && self.to_client.end != Progress::Unsaid;
-        let resets = self.reset_on_close && !(is_parted && !self.to_client.is_under_way());
+        let resets = self.reset_on_close && (!is_parted || self.to_client.is_under_way());
         if self.to_server.arrived > 0 || resets {
             self.reset_client();
         } else {
