@@ -37,7 +37,8 @@
 //!    buffer of the connection's own, so that no peer can hold shared memory by being slow.
 //! 4. The target is looked up in the shard's [`files`]. A hit skips decoding, open and stat. The
 //!    entry says how it is sent: *inline* (head and body in one ready buffer, one send on the
-//!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry.
+//!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry. What the
+//!    site says about its files, and which of them it refuses, was worked out when the entry was made.
 //! 5. A file's body is pulled a quantum at a time. Before each, the shard asks the kernel whether
 //!    the quantum's last and its first byte are in memory. Warm: non-blocking sendfile(2) on this
 //!    thread. Cold: the ring reads a window into a registered buffer, of which the socket is given

@@ -4,3 +4,4 @@
 mod fuzz_20;
 mod layout_00;
 mod ownership_10;
+mod tables_00;

@@ -42,10 +42,10 @@ const SHORT_BYTES: usize = 1000;
 /// In how many pieces a longer one comes.
 const PIECES: usize = 50;
 
-/// At how many places a request is cut in two where each takes a connection, or much comes back.
+/// At how many places a request is cut in two where each takes a connection, or much time.
 const CUTS: usize = 6;
 
-/// Longer answers are much.
+/// More than that, sent or received, takes much time.
 const MUCH_BYTES: usize = 100_000;
 
 /// What comes before or behind a case on its connection.
@@ -95,8 +95,8 @@ pub(crate) fn hold(cases: Vec<Case>) {
                 Err(error) => fault(way.name, error.to_string()),
             }
         }
-        if !case.closes {
-            let count = match reference.bytes.len() {
+        if !case.closes && case.may_be_cut {
+            let count = match reference.bytes.len().max(case.sends.len()) {
                 0..MUCH_BYTES => repeats(case.sends.len().min(SHORT_BYTES)),
                 _ => repeats(CUTS),
             };
@@ -145,18 +145,19 @@ fn ways(case: &Case, answer_bytes: usize) -> Vec<Way> {
         way("at once", Cut::Nowhere),
         Way { behind: true, ..way("behind another request", Cut::Nowhere) },
     ];
-    if !case.ends {
+    let may_have_more = case.may_be_cut || !case.closes;
+    if !case.ends && may_have_more {
         ways.push(Way { in_front: true, ..way("in front of another request", Cut::Nowhere) });
     }
     let bytes = case.sends.len();
-    if bytes < 2 {
+    if !case.may_be_cut || bytes < 2 {
         return ways;
     }
     ways.push(way(
         "byte by byte",
         Cut::Each(if bytes <= SHORT_BYTES { 1 } else { bytes / PIECES }),
     ));
-    let pure_cuts = if answer_bytes < MUCH_BYTES { SHORT_BYTES } else { CUTS };
+    let pure_cuts = if answer_bytes.max(bytes) < MUCH_BYTES { SHORT_BYTES } else { CUTS };
     for place in cuts(bytes, pure_cuts) {
         ways.push(Way { is_for_sockets: false, ..way("cut in two", Cut::At(place)) });
     }
