@@ -414,6 +414,26 @@ mod tests {
     }
 
     #[test]
+    fn refusals_are_counted_by_their_kind() {
+        for &refusal in Refusal::ALL {
+            let counters = Counters::default();
+            counters.count_refusal(refusal);
+            let is_of = |name: &str| u64::from(refusal.name() == name);
+            let is_of_chunks = ["chunk_", "trailer_", "too_many_trailers"]
+                .map(|kind| refusal.name().starts_with(kind));
+            let expected = Values {
+                refused: 1,
+                refused_body_too_large: is_of("body_too_large"),
+                refused_body_cut: is_of("body_cut"),
+                refused_chunks: u64::from(is_of_chunks.contains(&true)),
+                refused_expectation: is_of("expectation"),
+                ..Values::default()
+            };
+            assert_eq!(counters.values(), expected, "{refusal:?}");
+        }
+    }
+
+    #[test]
     fn the_rings_counters_are_copied() {
         let counters = Counters::default();
         let ring = ring::Counters { enters: 3, unexpected_errors: 4, ..Default::default() };
