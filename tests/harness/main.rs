@@ -20,7 +20,6 @@ mod rfc9110_40;
 mod rfc9112_40;
 mod ring_10;
 mod selection_40;
-mod simulation_20;
 mod slow_peers_60;
 mod steering_50;
 mod symptoms_80;
