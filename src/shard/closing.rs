@@ -214,7 +214,7 @@ impl<K: Kernel> Shard<K> {
     /// the answer is not whole.
     pub(super) fn reset(&mut self, token: Token) {
         // An error means that the connection is gone already.
-        let _ = self.kernel.set_reset_on_close(&self.connections[token.slot as usize].socket);
+        let _ = self.kernel.reset(&self.connections[token.slot as usize].socket);
         self.shut(token);
     }
 
