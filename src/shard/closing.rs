@@ -175,7 +175,7 @@ impl<K: Kernel> Shard<K> {
 
     /// Sends our FIN, and waits for the peer's: unless that has come, or the peer has itself asked
     /// for the end (then it may send nothing more, RFC 9112 §9.6) and nothing is pending.
-    fn linger(&mut self, token: Token) {
+    pub(super) fn linger(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
         let parted = connection.parted
             && connection.receiving == Receiving::Stopped
