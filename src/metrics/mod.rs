@@ -85,7 +85,8 @@ counters! {
     /// Connections that are open. A gauge.
     connections,
 
-    /// Requests whose head was read to its end.
+    /// Requests that were answered or refused, whose bodies had come or were not waited for. Those whose
+    /// time was up are not among them.
     requests,
     /// Responses 200 to 299.
     responses_2xx,
@@ -97,6 +98,12 @@ counters! {
     responses_5xx,
     /// Requests that were refused because they broke a rule or a limit.
     refused,
+    /// Of these, requests whose request line was longer than it may be.
+    refused_request_line_too_long,
+    /// Of these, requests whose head was longer than it may be.
+    refused_head_too_long,
+    /// Of these, requests with more field lines than there may be.
+    refused_too_many_fields,
     /// Of these, requests whose body was larger than it may be.
     refused_body_too_large,
     /// Of these, requests whose peer ended before the end of the body.
@@ -253,6 +260,9 @@ impl Counters {
     pub fn count_refusal(&self, refusal: Refusal) {
         self.refused.add(1);
         match refusal {
+            Refusal::RequestLineTooLong => self.refused_request_line_too_long.add(1),
+            Refusal::HeadTooLong => self.refused_head_too_long.add(1),
+            Refusal::TooManyFields => self.refused_too_many_fields.add(1),
             Refusal::BodyTooLarge => self.refused_body_too_large.add(1),
             Refusal::BodyCut => self.refused_body_cut.add(1),
             Refusal::Expectation => self.refused_expectation.add(1),
@@ -423,6 +433,9 @@ mod tests {
                 .map(|kind| refusal.name().starts_with(kind));
             let expected = Values {
                 refused: 1,
+                refused_request_line_too_long: is_of("request_line_too_long"),
+                refused_head_too_long: is_of("head_too_long"),
+                refused_too_many_fields: is_of("too_many_fields"),
                 refused_body_too_large: is_of("body_too_large"),
                 refused_body_cut: is_of("body_cut"),
                 refused_chunks: u64::from(is_of_chunks.contains(&true)),
