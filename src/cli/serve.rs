@@ -289,9 +289,14 @@ mod tests {
     #[test]
     fn the_first_line_needs_no_dictionary() {
         let hash = Steering::Hash { why: "configured".into() };
-        for (shards, steering) in [(1, &hash), (2, &hash), (2, &Steering::Cpu), (2, &Steering::Shared)] {
+        for (shards, steering) in
+            [(1, &hash), (2, &hash), (2, &Steering::Cpu), (2, &Steering::Shared)]
+        {
             let said = how_connections_are_spread(shards, steering);
-            assert!(!["shard", "hash", "steer", "SYN"].iter().any(|word| said.contains(word)), "{said}");
+            assert!(
+                !["shard", "hash", "steer", "SYN"].iter().any(|word| said.contains(word)),
+                "{said}"
+            );
         }
     }
 

@@ -108,13 +108,7 @@ impl Draft {
         self.problem_by(Fault::Configuration, origin, key, message);
     }
 
-    fn problem_by(
-        &mut self,
-        fault: Fault,
-        origin: Origin,
-        key: &str,
-        message: impl Into<String>,
-    ) {
+    fn problem_by(&mut self, fault: Fault, origin: Origin, key: &str, message: impl Into<String>) {
         self.problems.push(Problem { fault, origin, key: key.into(), message: message.into() });
     }
 

@@ -66,7 +66,9 @@ pub fn parse_address(text: &str) -> Result<SocketAddr, UnitError> {
 fn address_meant(text: &str) -> Option<String> {
     let port = text.rsplit(':').next().filter(|port| number::<u16>(port).is_some())?;
     match text.strip_suffix(port)? {
-        "" | ":" | "*:" => Some(format!("`0.0.0.0:{port}` for everyone, `127.0.0.1:{port}` for this host")),
+        "" | ":" | "*:" => {
+            Some(format!("`0.0.0.0:{port}` for everyone, `127.0.0.1:{port}` for this host"))
+        }
         "localhost:" => Some(format!("`127.0.0.1:{port}`")),
         _ => None,
     }

@@ -67,6 +67,10 @@ impl Shard {
 
     /// Ends now, without regard to what is under way.
     pub(super) fn cut(&mut self) {
+        // Whoever asks again must not make it take longer.
+        if matches!(self.draining, Draining::Cutting { .. }) {
+            return;
+        }
         self.draining = Draining::Cutting { ends_ms: self.now.monotonic_ms + CUT_MS };
         self.stop_accepting();
         for token in self.tokens() {

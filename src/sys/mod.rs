@@ -12,6 +12,7 @@ pub mod affinity;
 pub mod clock;
 pub mod environment;
 pub mod file;
+pub mod holder;
 pub mod limits;
 pub mod signal;
 pub mod socket;
