@@ -7,20 +7,20 @@ use super::error::{AcceptError, ConnectError, PollError, ReadError, RecvError, S
 use super::provided::RecvBuf;
 use super::token::Token;
 
-/// What came back.
+/// What came back. An accepted connection is an `S`: a descriptor, save where a test plays the ring.
 #[derive(Debug)]
-pub struct Completion {
+pub struct Completion<S = OwnedFd> {
     /// The token that the operation was given.
     pub token: Token,
     /// What happened.
-    pub event: Event,
+    pub event: Event<S>,
 }
 
 /// What happened. Unless said otherwise the operation is over.
 #[derive(Debug)]
-pub enum Event {
+pub enum Event<S = OwnedFd> {
     /// A connection, non-blocking and close-on-exec; accepting goes on, unless it was for once.
-    Accepted(OwnedFd),
+    Accepted(S),
     /// Accepting has ended.
     AcceptFailed(AcceptError),
     /// Bytes; receiving goes on, unless it was for once.

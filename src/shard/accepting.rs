@@ -5,18 +5,17 @@
 //! before it can be cancelled, until no descriptor is left for a file: there the ring accepts one
 //! connection at a time.
 
-use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::http;
 use crate::ring::{AcceptError, OperationId, Token};
-use crate::sys::socket;
 
 use super::Shard;
 use super::connection::{Connection, Phase, Receiving, Stall, Writing};
 use super::draining::Draining;
 use super::inbox::{Letter, relief};
+use super::kernel::Kernel;
 
 /// How long accepting pauses when there is no descriptor or memory for a newcomer, unless a
 /// connection closes before.
@@ -37,7 +36,7 @@ pub(super) enum Accepting {
     Paused { until_ms: u64 },
 }
 
-impl Shard {
+impl<K: Kernel> Shard<K> {
     pub(super) fn start_accepting(&mut self) {
         for index in 0..self.accepting.len() {
             self.accept(index);
@@ -54,9 +53,9 @@ impl Shard {
                 Accepting::Stopped
             }
             room if room > self.config.limits.backlog as usize => {
-                Accepting::Armed(self.ring.accept(listener, token))
+                Accepting::Armed(self.kernel.accept(listener, token))
             }
-            _ => Accepting::ArmedOnce(self.ring.accept_once(listener, token)),
+            _ => Accepting::ArmedOnce(self.kernel.accept_once(listener, token)),
         };
     }
 
@@ -71,11 +70,11 @@ impl Shard {
         for accepting in &mut self.accepting {
             *accepting = match *accepting {
                 Accepting::Armed(operation) => {
-                    self.ring.cancel(operation);
+                    self.kernel.cancel(operation);
                     Accepting::Stopping { once: false }
                 }
                 Accepting::ArmedOnce(operation) => {
-                    self.ring.cancel(operation);
+                    self.kernel.cancel(operation);
                     Accepting::Stopping { once: true }
                 }
                 Accepting::Stopping { once } => Accepting::Stopping { once },
@@ -84,11 +83,11 @@ impl Shard {
         }
     }
 
-    pub(super) fn accepted(&mut self, token: Token, connection: OwnedFd) {
+    pub(super) fn accepted(&mut self, token: Token, connection: K::Socket) {
         let counters = &self.assignment.counters;
         counters.accepted.add(1);
         if self.assignment.steered
-            && socket::incoming_cpu(&connection) != Some(self.assignment.cpu as u32)
+            && self.kernel.incoming_cpu(&connection) != Some(self.assignment.cpu as u32)
         {
             counters.wrong_cpu.add(1);
         }
@@ -96,14 +95,14 @@ impl Shard {
         match relief {
             Some(shard) if self.draining == Draining::No => {
                 counters.handed_off.add(1);
-                self.inboxes[shard].send(Letter::Connection(connection), &mut self.ring);
+                self.inboxes[shard].send(Letter::Connection(connection), &mut self.kernel);
             }
             _ => self.adopt(connection),
         }
         let index = token.slot as usize;
         match self.accepting[index] {
             Accepting::Armed(operation) if self.room() <= self.config.limits.backlog as usize => {
-                self.ring.cancel(operation);
+                self.kernel.cancel(operation);
                 self.accepting[index] = Accepting::Stopping { once: false };
             }
             Accepting::ArmedOnce(_) => {
@@ -174,7 +173,7 @@ impl Shard {
     }
 
     /// Takes a connection in.
-    pub(super) fn adopt(&mut self, socket: OwnedFd) {
+    pub(super) fn adopt(&mut self, socket: K::Socket) {
         if let Draining::Cutting { .. } = self.draining {
             // Nobody would end it any more: the shard would wait for it in vain.
             self.assignment.counters.drain_cut_off.add(1);
@@ -186,7 +185,7 @@ impl Shard {
         let socket = Rc::new(socket);
         let entry = self.connections.vacant_entry();
         let token = Token { slot: entry.key() as u32, generation };
-        self.ring.recv_once(&socket, token);
+        self.kernel.recv_once(&socket, token);
         let mut http = http::Connection::new();
         if self.draining != Draining::No {
             http.drain();
@@ -225,7 +224,7 @@ impl Shard {
         for index in 0..self.assignment.listeners.len() {
             let listener = Arc::clone(&self.assignment.listeners[index]);
             loop {
-                match socket::accept_nonblocking(&listener) {
+                match self.kernel.accept_nonblocking(&listener) {
                     Ok(Some(connection)) => {
                         self.assignment.counters.accepted.add(1);
                         self.adopt(connection);

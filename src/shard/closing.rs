@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::http::{Awaiting, Persistence, Status};
 use crate::ring::Token;
-use crate::sys::socket;
 
 use super::Shard;
 use super::connection::{Phase, Receiving, Stall, Step, Writing};
+use super::kernel::Kernel;
 
 /// Looks for progress in the time in which a peer must take something.
 const STALL_LOOKS: u8 = 4;
@@ -22,7 +22,7 @@ const STALL_LOOKS: u8 = 4;
 /// Bytes that a peer may still send after our last answer before it is cut off.
 const LINGER_BYTES: usize = 16 << 20;
 
-impl Shard {
+impl<K: Kernel> Shard<K> {
     /// After anything has happened to a connection: what does it wait for now, and until when?
     pub(super) fn settle(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
@@ -41,7 +41,7 @@ impl Shard {
         let room = awaiting != Awaiting::Answer
             || connection.input.len() <= self.config.limits.pipeline_bytes / 2;
         if connection.receiving == Receiving::Stopped && connection.http.takes_more() && room {
-            connection.receiving = Receiving::Armed(self.ring.recv(&connection.socket, token));
+            connection.receiving = Receiving::Armed(self.kernel.recv(&connection.socket, token));
         }
         if awaiting != connection.awaiting {
             connection.awaiting = awaiting;
@@ -96,7 +96,7 @@ impl Shard {
             // of what has come, which after a pause of the process is much. It ends with the head's
             // largest size, however a peer times its bytes.
             (Phase::Open, Awaiting::FirstHead | Awaiting::Head | Awaiting::NextRequest)
-                if socket::has_unread(&connection.socket) =>
+                if self.kernel.has_unread(&connection.socket) =>
             {
                 counters.deadlines_put_off.add(1);
                 self.wheel.schedule(token.slot, self.now.monotonic_ms + 1);
@@ -137,7 +137,7 @@ impl Shard {
     /// A slow peer is served for as long as it takes anything; one that takes nothing is reset.
     fn look_for_progress(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
-        let acked = socket::bytes_acked(&connection.socket).ok();
+        let acked = self.kernel.bytes_acked(&connection.socket).ok();
         let ours = matches!(
             connection.writing,
             Writing::Body { step: Step::AwaitRead | Step::AwaitLease, .. }
@@ -167,12 +167,12 @@ impl Shard {
             && connection.input.is_empty();
         if parted
             || connection.receiving == Receiving::Over
-            || socket::shutdown_write(&connection.socket).is_err()
+            || self.kernel.shutdown_write(&connection.socket).is_err()
         {
             return self.shut(token);
         }
         if connection.receiving == Receiving::Stopped {
-            connection.receiving = Receiving::Armed(self.ring.recv(&connection.socket, token));
+            connection.receiving = Receiving::Armed(self.kernel.recv(&connection.socket, token));
         }
         connection.phase = Phase::Lingering { discarded: connection.input.len() };
         connection.input = Vec::new();
@@ -200,18 +200,18 @@ impl Shard {
     /// the answer is not whole.
     pub(super) fn reset(&mut self, token: Token) {
         // An error means that the connection is gone already.
-        let _ = socket::set_reset_on_close(&self.connection(token).socket);
+        let _ = self.kernel.set_reset_on_close(&self.connections[token.slot as usize].socket);
         self.shut(token);
     }
 
     /// Ends both directions, and the connection with the last of its operations.
     pub(super) fn shut(&mut self, token: Token) {
-        let connection = self.connection(token);
+        let connection = &mut self.connections[token.slot as usize];
         connection.phase = Phase::Shut;
         connection.writing = Writing::Idle;
         if connection.is_receiving() || connection.in_flight > 0 {
             // An error means that the connection is gone already, and then they complete as well.
-            let _ = socket::shutdown_both(&connection.socket);
+            let _ = self.kernel.shutdown_both(&connection.socket);
         }
         self.end_if_over(token);
     }
@@ -222,7 +222,7 @@ impl Shard {
         }
         let connection = self.connections.remove(token.slot as usize);
         self.wheel.remove(token.slot);
-        self.ring.close(connection.socket);
+        self.kernel.close(connection.socket);
         self.show_load();
         self.assignment.counters.closed.add(1);
         self.accept_again(true);

@@ -7,16 +7,18 @@
 //! | socket, outward | [`Writing`] | what is on its way |
 //! | life | [`Phase`] | whether it is being closed, and how |
 
+use std::rc::Rc;
+
 use crate::http;
-use crate::ring::{OperationId, Socket};
+use crate::ring::OperationId;
 
 use super::exchange::Exchange;
 
-/// One connection of a shard.
+/// One connection of a shard, over a socket of type `S`.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct Connection<S> {
     pub(super) generation: u32,
-    pub(super) socket: Socket,
+    pub(super) socket: Rc<S>,
     pub(super) http: http::Connection,
     /// Bytes that were received and that no request has consumed. Empty, and without memory of
     /// its own, unless a head came in pieces or a request before its turn.
@@ -99,7 +101,7 @@ pub(super) struct Stall {
     pub(super) looks: u8,
 }
 
-impl Connection {
+impl<S> Connection<S> {
     /// Whether neither we nor the ring have anything more to do with it.
     pub(super) fn is_over(&self) -> bool {
         self.phase == Phase::Shut && self.in_flight == 0 && !self.is_receiving()

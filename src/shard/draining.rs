@@ -7,11 +7,11 @@
 
 use crate::http::Awaiting;
 use crate::ring::Token;
-use crate::sys::socket;
 
 use super::Shard;
 use super::accepting::Accepting;
 use super::connection::{Phase, Writing};
+use super::kernel::Kernel;
 
 /// How long the ring may take to let go of connections that were cut off.
 const CUT_MS: u64 = 1000;
@@ -42,7 +42,7 @@ impl Draining {
     }
 }
 
-impl Shard {
+impl<K: Kernel> Shard<K> {
     /// Begins to end.
     pub(super) fn drain(&mut self) {
         if self.draining != Draining::No {
@@ -54,12 +54,15 @@ impl Shard {
         self.show_load();
         self.stop_accepting();
         for token in self.tokens() {
-            let connection = self.connection(token);
+            let connection = &mut self.connections[token.slot as usize];
             connection.http.drain();
             let idle = matches!(connection.writing, Writing::Idle)
                 && connection.http.awaiting(!connection.input.is_empty()) == Awaiting::Close;
             // A request that came before the end was told is answered: the ring has yet to bring it.
-            if idle && connection.phase == Phase::Open && !socket::has_unread(&connection.socket) {
+            if idle
+                && connection.phase == Phase::Open
+                && !self.kernel.has_unread(&connection.socket)
+            {
                 self.shut(token);
             }
         }
@@ -126,7 +129,7 @@ impl Shard {
     }
 }
 
-impl Drop for Shard {
+impl<K: Kernel> Drop for Shard<K> {
     /// However it ends, by a panic too, the others need not wait for it any more.
     fn drop(&mut self) {
         self.inbox.set_done(true);

@@ -7,13 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 
-use crate::ring::{Address, Ring};
+use crate::ring::Ring;
+
+use super::kernel::Kernel;
 
 /// What a shard can be told.
 #[derive(Debug)]
-pub enum Letter {
+pub enum Letter<S = OwnedFd> {
     /// A fresh connection from a shard that has too many.
-    Connection(OwnedFd),
+    Connection(S),
     /// Finish what is under way, take what is queued, and end.
     Drain,
     /// Be done at once: whatever is still under way is cut off.
@@ -21,20 +23,19 @@ pub enum Letter {
 }
 
 /// A shard's inbox, shared by all who write to it.
-#[derive(Debug)]
-pub struct Inbox {
-    letters: SegQueue<Letter>,
+pub struct Inbox<K: Kernel = Ring> {
+    letters: SegQueue<Letter<K::Socket>>,
     /// A wake-up is on its way and has not arrived: the next writer need not send another.
     woken: CachePadded<AtomicBool>,
     /// Connections of the shard, as its owner last said.
     load: CachePadded<AtomicUsize>,
     /// The shard drains and nobody waits for it now, or it has ended.
     done: AtomicBool,
-    address: Address,
+    address: K::Address,
 }
 
-impl Inbox {
-    pub(super) fn new(address: Address) -> Inbox {
+impl<K: Kernel> Inbox<K> {
+    pub(super) fn new(address: K::Address) -> Self {
         Inbox {
             letters: SegQueue::new(),
             woken: CachePadded::new(AtomicBool::new(false)),
@@ -44,8 +45,8 @@ impl Inbox {
         }
     }
 
-    /// Puts a letter in and wakes the shard with `ring`, the caller's own.
-    pub fn send(&self, letter: Letter, ring: &mut Ring) {
+    /// Puts a letter in and wakes the shard with `kernel`, the caller's own.
+    pub fn send(&self, letter: Letter<K::Socket>, kernel: &mut K) {
         if let Letter::Connection(_) = letter {
             // Whoever hands off many in one turn must see what it has done.
             let _ = self.load.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |connections| {
@@ -53,13 +54,13 @@ impl Inbox {
             });
         }
         self.letters.push(letter);
-        self.wake(ring);
+        self.wake(kernel);
     }
 
     /// Sends a wake-up, unless one is on its way.
-    fn wake(&self, ring: &mut Ring) {
+    fn wake(&self, kernel: &mut K) {
         if !self.woken.swap(true, Ordering::AcqRel) {
-            ring.wake(&self.address);
+            kernel.wake(&self.address);
         }
     }
 
@@ -70,7 +71,7 @@ impl Inbox {
     }
 
     /// The next letter.
-    pub(super) fn take(&self) -> Option<Letter> {
+    pub(super) fn take(&self) -> Option<Letter<K::Socket>> {
         self.letters.pop()
     }
 
@@ -96,7 +97,7 @@ impl Inbox {
 }
 
 /// The inboxes of all shards, in their order.
-pub type Inboxes = Arc<[Arc<Inbox>]>;
+pub type Inboxes<K = Ring> = Arc<[Arc<Inbox<K>>]>;
 
 /// A shard hands fresh connections off once it has this many more than the least loaded,
 /// besides half of that one's number.
@@ -104,7 +105,11 @@ const HAND_OFF_SURPLUS: usize = 16;
 
 /// The shard that should take a fresh connection instead of shard `own`, if that has too many.
 /// Smaller differences are left alone, since a hand-off costs a wake-up of another CPU.
-pub(super) fn relief(inboxes: &[Arc<Inbox>], own: usize, connections: usize) -> Option<usize> {
+pub(super) fn relief<K: Kernel>(
+    inboxes: &[Arc<Inbox<K>>],
+    own: usize,
+    connections: usize,
+) -> Option<usize> {
     let least = (0..inboxes.len()).min_by_key(|&shard| inboxes[shard].load())?;
     let load = inboxes[least].load();
     // A shard that drains says that it has more than there can be.
@@ -132,7 +137,7 @@ mod tests {
     fn inboxes(loads: &[usize]) -> (Ring, Vec<Arc<Inbox>>) {
         let ring = ring();
         let inboxes = loads.iter().map(|&load| {
-            let inbox = Inbox::new(ring.address().unwrap());
+            let inbox = Inbox::<Ring>::new(ring.address().unwrap());
             inbox.set_load(load);
             Arc::new(inbox)
         });
@@ -179,7 +184,7 @@ mod tests {
     #[test]
     fn a_wake_up_that_comes_after_its_letter_was_read_is_not_the_last() {
         let (mut reader, mut writer) = (ring(), ring());
-        let inbox = Inbox::new(reader.address().unwrap());
+        let inbox = Inbox::<Ring>::new(reader.address().unwrap());
         // Between the two steps of a writer the shard looks by chance.
         inbox.letters.push(Letter::Drain);
         assert!(matches!(inbox.take(), Some(Letter::Drain)));

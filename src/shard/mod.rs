@@ -10,6 +10,8 @@
 //! - `closing`: deadlines, lingering, the end of a connection
 //! - `draining`: the end of the shard
 //!
+//! What it asks of the kernel goes through [`Kernel`], which a test can play.
+//!
 //! Fairness: a connection is given at most `requests_per_turn` answers and one quantum of a body
 //! in a turn; what is left waits in `ready` for the next.
 
@@ -19,6 +21,7 @@ mod connection;
 mod draining;
 mod exchange;
 mod inbox;
+mod kernel;
 mod sending;
 mod serving;
 mod wheel;
@@ -39,7 +42,7 @@ use crate::files::{Files, Now, OpenError};
 use crate::http::HeadLimits;
 use crate::metrics::Counters;
 use crate::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Token, Wait};
-use crate::sys::{self, clock};
+use crate::sys;
 
 use accepting::Accepting;
 use connection::{Connection, Step, Writing};
@@ -47,6 +50,7 @@ use draining::Draining;
 use wheel::Wheel;
 
 pub use inbox::{Inbox, Inboxes, Letter};
+pub use kernel::Kernel;
 
 /// Why a shard could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +68,7 @@ pub enum StartError {
 
 /// What a shard is given to work with.
 #[derive(Debug)]
-pub struct Assignment {
+pub struct Assignment<S = OwnedFd> {
     /// Its number, from 0.
     pub index: usize,
     /// The CPU it runs on.
@@ -72,23 +76,23 @@ pub struct Assignment {
     /// Whether connections are steered to it by CPU: then those that went astray are counted.
     pub steered: bool,
     /// Its listeners, lent; they stay open after it has ended.
-    pub listeners: Vec<Arc<OwnedFd>>,
+    pub listeners: Vec<Arc<S>>,
     /// Where it counts.
     pub counters: Arc<Counters>,
 }
 
 /// One serving thread's everything.
-pub struct Shard {
-    assignment: Assignment,
+pub struct Shard<K: Kernel = Ring> {
+    assignment: Assignment<K::Socket>,
     config: Arc<Config>,
     head_limits: HeadLimits,
-    ring: Ring,
+    kernel: K,
     files: Files,
-    inbox: Arc<Inbox>,
+    inbox: Arc<Inbox<K>>,
     /// All shards', this one's too.
-    inboxes: Inboxes,
+    inboxes: Inboxes<K>,
     accepting: Vec<Accepting>,
-    connections: Slab<Connection>,
+    connections: Slab<Connection<K::Socket>>,
     /// Given to the next connection, so that a slot's next tenant has another name.
     next_generation: u32,
     wheel: Wheel,
@@ -117,14 +121,24 @@ impl Shard {
             fixed_buffer_bytes: config.transfer.cold_window_bytes,
             min_wait: config.ring.min_wait,
         })?;
+        Shard::on(ring, config, assignment)
+    }
+}
+
+impl<K: Kernel> Shard<K> {
+    fn on(
+        kernel: K,
+        config: Arc<Config>,
+        assignment: Assignment<K::Socket>,
+    ) -> Result<Self, StartError> {
         let files = Files::open(&config.sites, &config.cache)?;
-        let inbox = Arc::new(Inbox::new(ring.address().map_err(StartError::Inbox)?));
+        let inbox = Arc::new(Inbox::new(kernel.address().map_err(StartError::Inbox)?));
         let head_limits = HeadLimits {
             request_line_bytes: config.limits.request_line_bytes,
             head_bytes: config.limits.head_bytes,
             fields: config.limits.fields,
         };
-        let now = Now::new(clock::realtime_s(), clock::monotonic_ms());
+        let now = Now::new(kernel.realtime_s(), kernel.monotonic_ms());
         Ok(Shard {
             accepting: vec![Accepting::Stopped; assignment.listeners.len()],
             inboxes: Arc::from([Arc::clone(&inbox)]),
@@ -140,7 +154,7 @@ impl Shard {
             assignment,
             config,
             head_limits,
-            ring,
+            kernel,
             files,
             inbox,
             now,
@@ -148,12 +162,12 @@ impl Shard {
     }
 
     /// Where others reach this shard.
-    pub fn inbox(&self) -> Arc<Inbox> {
+    pub fn inbox(&self) -> Arc<Inbox<K>> {
         Arc::clone(&self.inbox)
     }
 
     /// Serves until it is told to drain and has done so. An error means that the ring failed.
-    pub fn run(mut self, inboxes: Inboxes) -> io::Result<()> {
+    pub fn run(mut self, inboxes: Inboxes<K>) -> io::Result<()> {
         self.inboxes = inboxes;
         self.start_accepting();
         while !self.drained() {
@@ -164,9 +178,9 @@ impl Shard {
 
     /// One turn of the loop.
     fn turn(&mut self, wait: Wait) -> io::Result<()> {
-        self.ring.enter(wait)?;
-        self.now.advance(clock::realtime_s(), clock::monotonic_ms());
-        while let Some(completion) = self.ring.completion() {
+        self.kernel.enter(wait)?;
+        self.now.advance(self.kernel.realtime_s(), self.kernel.monotonic_ms());
+        while let Some(completion) = self.kernel.completion() {
             self.dispatch(completion);
         }
         self.read_inbox();
@@ -196,7 +210,7 @@ impl Shard {
         }
     }
 
-    fn dispatch(&mut self, Completion { token, event }: Completion) {
+    fn dispatch(&mut self, Completion { token, event }: Completion<K::Socket>) {
         match event {
             Event::Accepted(socket) => return self.accepted(token, socket),
             Event::AcceptFailed(error) => return self.accept_failed(token, error),
@@ -226,7 +240,7 @@ impl Shard {
             .is_some_and(|connection| connection.generation == token.generation)
     }
 
-    fn connection(&mut self, token: Token) -> &mut Connection {
+    fn connection(&mut self, token: Token) -> &mut Connection<K::Socket> {
         &mut self.connections[token.slot as usize]
     }
 
@@ -270,7 +284,7 @@ impl Shard {
         let counters = &self.assignment.counters;
         counters.turns.add(1);
         counters.connections.set(self.connections.len() as u64);
-        counters.set_ring(&self.ring.counters());
+        counters.set_ring(&self.kernel.counters());
         let files = self.files.counters();
         counters.cache_hits.set(files.hits);
         counters.cache_misses.set(files.misses);

@@ -10,13 +10,14 @@
 
 use std::os::fd::OwnedFd;
 
-use crate::ring::{Lease, ReadError, SendError, Socket, Token};
-use crate::sys::file::{self, Residency};
+use crate::ring::{Lease, ReadError, SendError, Token};
+use crate::sys::file::Residency;
 use crate::sys::socket;
 
 use super::Shard;
 use super::connection::{Phase, Step, Writing};
 use super::exchange::{Exchange, Piece};
+use super::kernel::Kernel;
 
 /// How far apart the bytes are that are asked for, from a quantum's first on, and besides its last.
 const PROBE_BYTES: usize = 256 * 1024;
@@ -36,7 +37,7 @@ enum Quantum {
     Gone,
 }
 
-impl Shard {
+impl<K: Kernel> Shard<K> {
     /// Moves one quantum of the body under way.
     pub(super) fn pump(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
@@ -48,14 +49,15 @@ impl Shard {
         let outcome = match exchange.piece.clone() {
             Some(Piece::File { .. }) if exchange.by_ring => return self.read_cold(token),
             Some(Piece::File { file, offset, bytes }) => {
-                let outcome = send_file(&connection.socket, exchange, &file, offset, bytes);
+                let outcome =
+                    send_file(&self.kernel, &connection.socket, exchange, &file, offset, bytes);
                 if outcome != Quantum::Cold {
                     self.assignment.counters.sendfile_calls.add(1);
                 }
                 outcome
             }
             Some(Piece::Memory { buffer, sent }) => {
-                send_bytes(&connection.socket, exchange, &buffer.as_slice()[sent..])
+                send_bytes(&self.kernel, &connection.socket, exchange, &buffer.as_slice()[sent..])
             }
             None => Quantum::Sent,
         };
@@ -80,7 +82,7 @@ impl Shard {
             Quantum::Full => {
                 counters.sendfile_would_block.add(1);
                 *step = Step::AwaitWritable;
-                self.ring.poll_writable(&connection.socket, token);
+                self.kernel.poll_writable(&connection.socket, token);
                 connection.in_flight += 1;
                 self.settle(token);
             }
@@ -126,7 +128,7 @@ impl Shard {
     /// Has the ring read the piece's next window, as soon as a buffer is free and whoever came
     /// before has had one.
     fn read_cold(&mut self, token: Token) {
-        let free = self.wanting_lease.is_empty().then(|| self.ring.arena().lease()).flatten();
+        let free = self.wanting_lease.is_empty().then(|| self.kernel.lease()).flatten();
         match free {
             Some(lease) => self.read_window(token, lease),
             None => {
@@ -144,7 +146,7 @@ impl Shard {
         let Writing::Body { exchange, step } = &mut connection.writing else { return };
         let Some(Piece::File { file, offset, bytes }) = &exchange.piece else { return };
         *step = Step::AwaitRead;
-        self.ring.read(file, *offset, lease, *bytes, token);
+        self.kernel.read(file, *offset, lease, *bytes, token);
         connection.in_flight += 1;
         self.assignment.counters.cold_reads.add(1);
     }
@@ -152,7 +154,7 @@ impl Shard {
     /// Gives the buffers for cold reads that have come back to those who wait for one.
     pub(super) fn lend_leases(&mut self) {
         while let Some(&token) = self.wanting_lease.front() {
-            let Some(lease) = self.ring.arena().lease() else { return };
+            let Some(lease) = self.kernel.lease() else { return };
             self.wanting_lease.pop_front();
             if self.is_current(token) {
                 self.read_window(token, lease);
@@ -172,7 +174,8 @@ impl Shard {
         match result {
             Ok((lease, bytes @ 1..)) => {
                 let left_bytes = exchange.left_bytes();
-                let outcome = send_bytes(&connection.socket, exchange, &lease[..bytes]);
+                let outcome =
+                    send_bytes(&self.kernel, &connection.socket, exchange, &lease[..bytes]);
                 drop(lease);
                 self.go_on_after(token, outcome, left_bytes);
             }
@@ -200,8 +203,9 @@ impl Shard {
 }
 
 /// Sends what is left of the head, then as much of the piece, a range of a file, as the socket takes.
-fn send_file(
-    socket: &Socket,
+fn send_file<K: Kernel>(
+    kernel: &K,
+    socket: &K::Socket,
     exchange: &mut Exchange,
     file: &OwnedFd,
     mut offset: u64,
@@ -209,16 +213,16 @@ fn send_file(
 ) -> Quantum {
     let last_byte = offset + bytes as u64 - 1;
     for byte in (offset..last_byte).step_by(PROBE_BYTES).chain([last_byte]) {
-        match file::residency(file, byte) {
+        match kernel.residency(file, byte) {
             Residency::Warm => {}
             Residency::Memory => break,
             Residency::Cold | Residency::Unknown => return Quantum::Cold,
         }
     }
-    if let Err(error) = send_head(socket, exchange) {
+    if let Err(error) = send_head(kernel, socket, exchange) {
         return failed(error);
     }
-    match file::sendfile(socket, file, &mut offset, bytes) {
+    match kernel.sendfile(socket, file, &mut offset, bytes) {
         Ok(0) => Quantum::Truncated,
         Ok(bytes) => {
             exchange.advance(bytes);
@@ -235,11 +239,16 @@ fn send_file(
 ///
 /// Of a window that was read, what it does not take is in the page cache by now and need not be kept:
 /// a slow peer holds no buffer that others wait for.
-fn send_bytes(socket: &Socket, exchange: &mut Exchange, bytes: &[u8]) -> Quantum {
-    if let Err(error) = send_head(socket, exchange) {
+fn send_bytes<K: Kernel>(
+    kernel: &K,
+    socket: &K::Socket,
+    exchange: &mut Exchange,
+    bytes: &[u8],
+) -> Quantum {
+    if let Err(error) = send_head(kernel, socket, exchange) {
         return failed(error);
     }
-    match socket::send_now(socket, bytes) {
+    match kernel.send_now(socket, bytes) {
         Ok(taken) => {
             exchange.advance(taken);
             if taken == bytes.len() { Quantum::Sent } else { Quantum::Full }
@@ -249,9 +258,13 @@ fn send_bytes(socket: &Socket, exchange: &mut Exchange, bytes: &[u8]) -> Quantum
 }
 
 /// Sends what is left of the head.
-fn send_head(socket: &Socket, exchange: &mut Exchange) -> Result<(), socket::SendError> {
+fn send_head<K: Kernel>(
+    kernel: &K,
+    socket: &K::Socket,
+    exchange: &mut Exchange,
+) -> Result<(), socket::SendError> {
     while !exchange.head_rest().is_empty() {
-        exchange.head_sent += socket::send_more(socket, exchange.head_rest())?;
+        exchange.head_sent += kernel.send_more(socket, exchange.head_rest())?;
     }
     Ok(())
 }

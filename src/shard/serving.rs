@@ -7,6 +7,7 @@ use crate::ring::{RecvBuf, RecvError, SendError, Token};
 use super::Shard;
 use super::connection::{Phase, Receiving, Step, Writing};
 use super::exchange::{Exchange, ExchangeName};
+use super::kernel::Kernel;
 
 /// What answers a request.
 fn reply_to(
@@ -38,7 +39,7 @@ const ANSWER_BYTES: usize = 64 * 1024;
 const SPARE_INPUTS: usize = 64;
 const SPARE_INPUT_BYTES: usize = 64 * 1024;
 
-impl Shard {
+impl<K: Kernel> Shard<K> {
     pub(super) fn received(&mut self, token: Token, bytes: &RecvBuf) {
         let connection = self.connection(token);
         if connection.receiving == Receiving::First {
@@ -87,7 +88,7 @@ impl Shard {
             && !matches!(connection.writing, Writing::Idle)
             && let Receiving::Armed(operation) = connection.receiving
         {
-            self.ring.cancel(operation);
+            self.kernel.cancel(operation);
             connection.receiving = Receiving::Stopping;
             self.assignment.counters.receives_stopped.add(1);
         }
@@ -180,9 +181,9 @@ impl Shard {
                 counters.bytes_sent.add(bytes as u64);
                 if count == 1 {
                     let answer = self.answers.pop().expect("there is one");
-                    self.ring.send(&connection.socket, answer, token);
+                    self.kernel.send(&connection.socket, answer, token);
                 } else {
-                    self.ring.send_vectored(&connection.socket, &mut self.answers, token);
+                    self.kernel.send_vectored(&connection.socket, &mut self.answers, token);
                 }
                 connection.in_flight += 1;
                 connection.writing = Writing::Answers { then };
@@ -248,7 +249,7 @@ impl Shard {
             // The last answer was sent while the cancellation was under way: what still comes is
             // to be thrown away, since a close before that would be a reset.
             (RecvError::Cancelled, Receiving::Stopping, Phase::Lingering { .. }) => {
-                let operation = self.ring.recv(&connection.socket, token);
+                let operation = self.kernel.recv(&connection.socket, token);
                 connection.receiving = Receiving::Armed(operation);
             }
             _ => {

@@ -38,6 +38,8 @@ serve() {
     shell=$1
     shift
     rm -f /tmp/stats.json
+    # What the server before has said must not be taken for this one's.
+    : >/tmp/served
     $shell "${limits:-} exec onering serve $* --stats /tmp/stats.json" >/tmp/served 2>&1 &
     server=$!
     for tenth in $(seq 300); do
