@@ -41,6 +41,11 @@ pub fn check(choices: &[u8]) {
         vary: choices.maybe(|_| "Accept-Encoding"),
         allow: choices.maybe(|_| "GET, HEAD, OPTIONS"),
         location: location.as_deref().map(str::as_bytes),
+        retry_after_s: choices.maybe(|choices| choices.number() as u32),
+        more: match choices.maybe(|_| ()) {
+            Some(()) => b"X-More: more\r\n",
+            None => b"",
+        },
         persistence: match choices.byte() % 3 {
             0 => Persistence::KeepAlive,
             1 => Persistence::KeepAliveExplicit,
@@ -89,6 +94,8 @@ fn says(head: &ResponseHead<'_>, date: &ImfDate, written: &[u8]) {
         ("Vary", head.vary.map(str::to_owned)),
         ("Allow", head.allow.map(str::to_owned)),
         ("Location", head.location.map(text)),
+        ("Retry-After", head.retry_after_s.map(|seconds| seconds.to_string())),
+        ("X-More", (!head.more.is_empty()).then(|| "more".to_owned())),
         ("Connection", connection.map(str::to_owned)),
     ];
     let mut expected: Vec<_> =

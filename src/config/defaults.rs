@@ -6,7 +6,7 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
-use super::{Cache, ETag, Limits, Ring, Steer, Timeouts, Transfer};
+use super::{Cache, Dotfiles, ETag, Limits, Modes, Ring, Steer, Symlinks, Timeouts, Transfer};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -21,6 +21,23 @@ pub const STEER: Steer = Steer::Auto;
 
 /// What a directory is served as. Everybody's convention.
 pub const INDEX: &str = "index.html";
+
+/// Names of files tell strangers what nobody has linked to; who wants that says so.
+pub const LISTING: bool = false;
+
+/// What nearly all texts are written in. Without it browsers guess by their user's locale. Texts in
+/// another encoding need that one's name here, since what the head says wins over a `<meta charset>`.
+pub const CHARSET: &str = "utf-8";
+
+/// No filter: whatever the server's user may read is served, as by other servers.
+pub const MODES: Modes = Modes { allowed: None, forbidden: 0 };
+
+/// Links within a tree are how releases are switched; one that leads out of it is never followed.
+pub const SYMLINKS: Symlinks = Symlinks::Beneath;
+
+/// `.git`, `.htpasswd` and `.env` are found by scanners within hours. What is meant for strangers lies
+/// in `.well-known`.
+pub const DOTFILES: Dotfiles = Dotfiles::Refuse;
 
 /// The 8000 octets that RFC 9112 §3 asks for as the least, rounded up to 8 KiB.
 pub const REQUEST_LINE_BYTES: usize = 8 * KIB;
@@ -76,6 +93,13 @@ pub const CACHE_VALID: Duration = Duration::from_secs(1);
 /// sendfile(2), wrk, 64 connections, the quietest of three interleaved rounds: 1 KiB 6.3 and 8.6,
 /// 16 KiB 7.9 and 9.6, 32 KiB 9.3 and 10.1, 64 KiB 15.9 and 14.1, 128 KiB 27.7 and 20.6.
 pub const INLINE_BYTES: usize = 32 * KIB;
+
+/// Room for a page with its style and a picture inside. It is read whole, and kept by each shard for
+/// each page of each site.
+pub const ERROR_PAGE_BYTES: usize = 64 * KIB;
+
+/// A listing is made in one go, while the shard's other connections wait.
+pub const LISTING_ENTRIES: usize = 2000;
 
 /// Equal across a fleet that serves copies of one tree, where inodes differ.
 pub const ETAG: ETag = ETag::MtimeSize;
@@ -151,6 +175,8 @@ pub(super) fn cache() -> Cache {
         descriptors: 0,
         valid: CACHE_VALID,
         inline_bytes: INLINE_BYTES,
+        error_page_bytes: ERROR_PAGE_BYTES,
+        listing_entries: LISTING_ENTRIES,
         etag: ETAG,
     }
 }

@@ -10,6 +10,20 @@
 //! names = ["example.org", "www.example.org"]
 //! root = "/srv/www"                    # relative to this file's directory
 //! index = ["index.html"]
+//! listing = false                      # of directories that have no index
+//! charset = "utf-8"                    # of texts; or another one, or "off"
+//! error_pages = { 404 = "/errors/404.html" }
+//! mode_allowed = "0004"                # files need one of these permission bits
+//! mode_forbidden = "0002"              # and none of these
+//! symlinks = "beneath"                 # or "owner", "off"
+//! dotfiles = "refuse"                  # or "serve"
+//!
+//! [[site.headers]]                     # of several that set one field the last holds
+//! match = "*.css"                      # names in any directory; "/a/*.css" and "/a/" are paths
+//! set = { "Cache-Control" = "max-age=3600" }
+//! [[site.headers]]
+//! always = true                        # every answer of the site: errors and redirects too
+//! set = { "X-Content-Type-Options" = "nosniff" }
 //!
 //! [limits]
 //! head = "32KiB"
@@ -32,7 +46,7 @@ use toml::de::DeTable;
 use super::problem::{Origin, Place};
 use super::resolve::Draft;
 use super::table::{Table, bytes, choice, cpus, duration, list, numbers, path, whole};
-use super::{ETag, Listener, Root, Site, Steer, defaults, units};
+use super::{ETag, Listener, Steer, site, units};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -53,7 +67,7 @@ pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
     let mut file = Table::new(document, parsed);
     top(&mut file, base, draft);
     for site in file.tables("site", draft) {
-        self::site(site, base, draft);
+        site::read(site, base, draft);
     }
     limits(file.table("limits", draft), draft);
     timeouts(file.table("timeouts", draft), draft);
@@ -74,24 +88,6 @@ fn top(file: &mut Table<'_>, base: &Path, draft: &mut Draft) {
     let steers = [("auto", Steer::Auto), ("cpu", Steer::Cpu), ("hash", Steer::Hash)];
     file.set("steer", draft, choice(&steers), |draft, steer| draft.config.steer = steer);
     file.set("stats", draft, path(base), |draft, path| draft.config.stats = Some(path));
-}
-
-fn site(mut table: Table<'_>, base: &Path, draft: &mut Draft) {
-    let place = table.place();
-    let mut names = Vec::new();
-    let mut root = None;
-    let mut index = vec![defaults::INDEX.to_owned()];
-    table.set("names", draft, list(host_name), |_, written| names = written);
-    table.set("root", draft, path(base), |_, path| root = Some(path));
-    table.set("index", draft, list(file_name), |_, written| index = written);
-    let misses_root = root.is_none() && !draft.problems.iter().any(|p| p.key == "site.root");
-    table.finish(draft);
-    if misses_root {
-        draft.problem(Origin::File(place), "site.root", "missing: the directory that is served");
-    }
-    let root = Root::Directory(root.unwrap_or_default());
-    draft.site_places.push(place);
-    draft.config.sites.push(Site { names, root, index });
 }
 
 fn limits(mut table: Table<'_>, draft: &mut Draft) {
@@ -148,6 +144,12 @@ fn cache(mut table: Table<'_>, draft: &mut Draft) {
     t.set("inline", draft, bytes(0..=16 * MIB), |draft, bytes| {
         draft.config.cache.inline_bytes = bytes;
     });
+    t.set("error_page", draft, bytes(KIB..=16 * MIB), |draft, bytes| {
+        draft.config.cache.error_page_bytes = bytes;
+    });
+    t.set("listing_entries", draft, whole(1..=1 << 20), |draft, count| {
+        draft.config.cache.listing_entries = count;
+    });
     t.set("etag", draft, choice(&etags), |draft, etag| draft.config.cache.etag = etag);
     table.finish(draft);
 }
@@ -183,26 +185,4 @@ fn ring(mut table: Table<'_>, draft: &mut Draft) {
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     units::parse_address(text).map_err(|error| error.to_string())
-}
-
-/// A host name, in lower case and without a port.
-fn host_name(text: &str) -> Result<String, String> {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    let bracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    if bracketed.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
-        || (!text.is_empty() && text.bytes().all(legal))
-    {
-        Ok(text.to_ascii_lowercase())
-    } else {
-        Err(format!("`{text}` is not a host name; write letters, digits, `-` and `.`, no port"))
-    }
-}
-
-/// A name within a directory.
-fn file_name(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(['/', '\0']) || matches!(text, "." | "..") {
-        Err(format!("`{text}` is not the name of a file"))
-    } else {
-        Ok(text.to_owned())
-    }
 }

@@ -15,6 +15,7 @@ pub mod defaults;
 mod file;
 mod problem;
 mod resolve;
+mod site;
 mod table;
 pub mod units;
 
@@ -23,6 +24,7 @@ mod tests;
 
 pub use problem::{ConfigError, Fault, Origin, Place, Problem};
 pub use resolve::{Facts, File, Overrides, resolve};
+pub use site::{Answers, Dotfiles, ERRORS, HeaderRule, Modes, Root, Site, Symlinks};
 
 /// Everything a server is told, resolved: no value is missing and none contradicts another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,26 +69,6 @@ pub enum Steer {
     Cpu,
     /// The kernel's hash over addresses and ports.
     Hash,
-}
-
-/// A set of names and what is served under them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// Host names in lower case; empty for a site that only serves as the default.
-    pub names: Vec<String>,
-    /// What is served.
-    pub root: Root,
-    /// Names tried, in order, when a directory is asked for.
-    pub index: Vec<String>,
-}
-
-/// What a site serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// The files beneath a directory.
-    Directory(PathBuf),
-    /// The welcome site that is built into the program.
-    Welcome,
 }
 
 /// What a peer may ask of us.
@@ -139,6 +121,10 @@ pub struct Cache {
     pub valid: Duration,
     /// Largest body that is kept in memory together with its head.
     pub inline_bytes: usize,
+    /// Largest file that is sent with an error. Beyond: the built-in page.
+    pub error_page_bytes: usize,
+    /// Names of a directory that its listing has. Beyond: it says that there are more.
+    pub listing_entries: usize,
     /// What the strong ETag is made of.
     pub etag: ETag,
 }

@@ -133,7 +133,7 @@ impl Draft {
                 );
             }
             self.origins.insert("site.root".into(), Origin::CommandLine);
-            self.config.sites = vec![default_site(Root::Directory(directory))];
+            self.config.sites = vec![Site::of(Root::Directory(directory))];
             self.site_places.clear();
         }
         if !(listen.is_empty() && listen_fds.is_empty()) {
@@ -168,7 +168,7 @@ impl Draft {
             config.listeners.push(Listener::Address(defaults::LISTEN));
         }
         if config.sites.is_empty() {
-            config.sites.push(default_site(Root::Welcome));
+            config.sites.push(Site::of(Root::Welcome));
         }
         let shards = config.cpus.len();
         if !sets_descriptors {
@@ -337,10 +337,6 @@ impl Draft {
     fn set_one_of(&self, keys: [&'static str; 2]) -> &'static str {
         keys.into_iter().find(|key| self.origins.contains_key(*key)).unwrap_or(keys[0])
     }
-}
-
-fn default_site(root: Root) -> Site {
-    Site { names: Vec::new(), root, index: vec![defaults::INDEX.into()] }
 }
 
 fn shown(cpus: &[usize]) -> String {

@@ -144,12 +144,33 @@ impl<'t> Table<'t> {
     }
 }
 
+/// Any text.
+pub(super) fn text(value: &DeValue<'_>) -> Result<String, String> {
+    string(value, "a text").map(str::to_owned)
+}
+
 /// A path, seen from the directory `base`.
 pub(super) fn path(base: &Path) -> impl FnOnce(&DeValue<'_>) -> Result<PathBuf, String> {
     move |value| match string(value, "a path")? {
         "" => Err("is empty; name a path; `.` is the directory of this file".into()),
         path => Ok(base.join(path)),
     }
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(value: &DeValue<'_>) -> Result<bool, String> {
+    value.as_bool().ok_or_else(|| wrong_type(value, "`true` or `false`"))
+}
+
+/// A table of texts, in the order of their keys.
+pub(super) fn texts(value: &DeValue<'_>, shape: &str) -> Result<Vec<(String, String)>, String> {
+    let entries = value.as_table().ok_or_else(|| wrong_type(value, shape))?;
+    let entry = |key: &str, value: &DeValue<'_>| {
+        let text =
+            value.as_str().ok_or_else(|| format!("`{key}`: {}", wrong_type(value, "a text")));
+        Ok((key.to_owned(), text?.to_owned()))
+    };
+    entries.iter().map(|(key, value)| entry(key.get_ref(), value.get_ref())).collect()
 }
 
 /// A list of texts, each parsed.

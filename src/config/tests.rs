@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use globset::GlobBuilder;
 use proptest::prelude::*;
 
 use super::*;
@@ -73,10 +74,25 @@ stats = "stats.json"
 names = ["Example.org", "[::1]"]
 root = "www"
 index = ["home.html", "index.html"]
+listing = true
+charset = "iso-8859-1"
+error_pages = { 404 = "/.errors/404.html", 503 = "/busy.html" }
+mode_allowed = "377"
+mode_forbidden = "0002"
+symlinks = "owner"
+dotfiles = "serve"
+[[site.headers]]
+match = "*.css"
+set = { "Cache-Control" = "max-age=3600", Vary = "Origin" }
+[[site.headers]]
+always = true
+set = { "X-Content-Type-Options" = "nosniff" }
 
 [[site]]
 names = ["other.example"]
 root = "/"
+charset = "off"
+symlinks = "off"
 
 [limits]
 request_line = "1KiB"
@@ -101,6 +117,8 @@ bytes = "15MiB"
 descriptors = 16
 valid = "17ms"
 inline = "18KiB"
+error_page = "25KiB"
+listing_entries = 26
 etag = "inode"
 
 [transfer]
@@ -118,23 +136,43 @@ min_wait = "24us"
     let file = File { path: &path, text };
     let config = resolve(Some(file), &Overrides::default(), &facts()).expect("all is well");
     let address = |text: &str| Listener::Address(text.parse().expect("an address"));
-    let site = |names: &[&str], root: &Path, index: &[&str]| Site {
-        names: names.iter().map(|&name| name.into()).collect(),
-        root: Root::Directory(root.into()),
-        index: index.iter().map(|&name| name.into()).collect(),
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let set = |fields: &[(&str, &str)]| {
+        fields.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    let css = GlobBuilder::new("**/*.css").literal_separator(true).build().expect("a pattern");
+    let first = Site {
+        names: texts(&["example.org", "[::1]"]),
+        root: Root::Directory(directory.path().join("www")),
+        index: texts(&["home.html", "index.html"]),
+        listing: true,
+        charset: Some("iso-8859-1".into()),
+        headers: vec![
+            HeaderRule {
+                answers: Answers::Files(css),
+                set: set(&[("Cache-Control", "max-age=3600"), ("Vary", "Origin")]),
+            },
+            HeaderRule {
+                answers: Answers::All,
+                set: set(&[("X-Content-Type-Options", "nosniff")]),
+            },
+        ],
+        error_pages: [(404, "/.errors/404.html".into()), (503, "/busy.html".into())].into(),
+        modes: Modes { allowed: Some(0o377), forbidden: 0o002 },
+        symlinks: Symlinks::Owner,
+        dotfiles: Dotfiles::Serve,
+    };
+    let second = Site {
+        names: texts(&["other.example"]),
+        charset: None,
+        symlinks: Symlinks::Off,
+        ..Site::of(Root::Directory("/".into()))
     };
     let expected = Config {
         listeners: vec![address("0.0.0.0:80"), address("[::]:80"), Listener::Descriptor(3)],
         cpus: vec![1],
         steer: Steer::Cpu,
-        sites: vec![
-            site(
-                &["example.org", "[::1]"],
-                &directory.path().join("www"),
-                &["home.html", "index.html"],
-            ),
-            site(&["other.example"], Path::new("/"), &["index.html"]),
-        ],
+        sites: vec![first, second],
         limits: Limits {
             request_line_bytes: 1024,
             head_bytes: 2048,
@@ -158,6 +196,8 @@ min_wait = "24us"
             descriptors: 16,
             valid: Duration::from_millis(17),
             inline_bytes: 18 << 10,
+            error_page_bytes: 25 << 10,
+            listing_entries: 26,
             etag: ETag::Inode,
         },
         transfer: Transfer { quantum_bytes: 19 << 10, cold_window_bytes: 20 << 10 },

@@ -1,6 +1,5 @@
 //! What a head says about a file, and what another head about it would be made of.
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
 use crate::config::ETag;
@@ -8,20 +7,27 @@ use crate::http::conditional::{Modified, Validators};
 use crate::http::{Coding, Codings, ImfDate, Persistence, ResponseHead, Status};
 use crate::sys::file::FileStat;
 
+use super::headers::Fields;
 use super::nonces::Nonces;
+use super::site::Sayings;
 use super::variants::{self, Variants};
-use super::{Now, etag, mime, welcome};
+use super::{Now, etag, welcome};
 
 /// What a head says about a file.
 #[derive(Debug)]
 pub(super) struct Document {
-    pub(super) content_type: Cow<'static, str>,
+    pub(super) content_type: Box<str>,
     pub(super) coding: Option<Coding>,
     /// In which other codings it is there.
     variants: Codings,
     pub(super) bytes: u64,
     etag: Option<Box<[u8]>>,
     last_modified: Option<ImfDate>,
+    vary: Option<Box<str>>,
+    /// What the configuration adds.
+    fields: Fields,
+    /// Parts of it can be had: what is made anew each time has none that fit together.
+    pub(super) has_parts: bool,
     modified: Option<Modified>,
     /// The file's time had settled when it was read.
     pub(super) settled: bool,
@@ -62,8 +68,14 @@ pub(super) enum Form {
 }
 
 impl Document {
-    /// A file that was opened at `now`.
-    pub(super) fn of(found: Found, made_of: ETag, now: &Now, nonces: &mut Nonces) -> Self {
+    /// A file that was opened at `now`, on a site that says so of its files.
+    pub(super) fn of(
+        found: Found,
+        sayings: &Sayings,
+        made_of: ETag,
+        now: &Now,
+        nonces: &mut Nonces,
+    ) -> Self {
         let Found { stat, path, first_choice, form } = found;
         let settled = etag::settled(stat.mtime_ns, now.unix_s);
         // RFC 9110 §8.8.2.1: never later than the response itself.
@@ -73,12 +85,16 @@ impl Document {
             Form::Original(variants) => (None, variants),
             Form::Coded(coding) => (Some(coding), Variants::default()),
         };
-        let content_type = match coding {
-            Some(coding) => mime::content_type(variants::original_of(&path, coding)),
-            None => mime::content_type(path.as_os_str().as_encoded_bytes()),
+        let (content_type, fields) = match coding {
+            Some(coding) => sayings.of_file(variants::original_of(&path, coding)),
+            None => sayings.of_file(&path),
         };
+        let varies = coding.is_some() || !variants.codings().is_empty();
         Self {
-            content_type,
+            content_type: content_type.into(),
+            vary: fields.vary(varies).map(Into::into),
+            fields,
+            has_parts: true,
             coding,
             variants: variants.codings(),
             bytes: stat.bytes,
@@ -103,12 +119,30 @@ impl Document {
     /// The page of the welcome site.
     pub(super) fn welcome() -> Self {
         Self {
-            content_type: welcome::CONTENT_TYPE.into(),
+            etag: Some(welcome::etag().into_bytes().into()),
+            has_parts: true,
+            ..Self::made(welcome::CONTENT_TYPE, welcome::PAGE.len(), Fields::default())
+        }
+    }
+
+    /// A listing of a directory. It has no validator: whatever changes in the directory changes it,
+    /// and nothing says when.
+    pub(super) fn listing(bytes: usize, fields: Fields) -> Self {
+        Self::made("text/html; charset=utf-8", bytes, fields)
+    }
+
+    /// What is no file.
+    fn made(content_type: &str, bytes: usize, fields: Fields) -> Self {
+        Self {
+            content_type: content_type.into(),
             coding: None,
             variants: Codings::NONE,
-            bytes: welcome::PAGE.len() as u64,
-            etag: Some(welcome::etag().into_bytes().into()),
+            bytes: bytes as u64,
+            etag: None,
             last_modified: None,
+            vary: fields.vary(false).map(Into::into),
+            fields,
+            has_parts: false,
             modified: None,
             settled: true,
             origin: None,
@@ -118,6 +152,11 @@ impl Document {
     /// What a condition is compared with.
     pub(super) fn validators(&self) -> Validators<'_> {
         Validators { etag: self.etag.as_deref(), modified: self.modified }
+    }
+
+    /// The request fields that have decided what is sent.
+    pub(super) fn vary(&self) -> Option<&str> {
+        self.vary.as_deref()
     }
 
     /// In which codings the target of this document is there too.
@@ -138,7 +177,8 @@ impl Document {
             content_encoding: self.coding.map(Coding::name),
             content_length: Some(self.bytes),
             last_modified: self.last_modified,
-            accept_ranges: true,
+            accept_ranges: self.has_parts,
+            more: &self.fields.lines,
             ..self.short_head(status, persistence)
         }
     }
@@ -146,11 +186,11 @@ impl Document {
     /// The head of an answer to somebody who has an earlier one: what RFC 9110 §15.4.5 and §15.3.7
     /// ask for, and no more.
     pub(super) fn short_head(&self, status: Status, persistence: Persistence) -> ResponseHead<'_> {
-        let varies = self.coding.is_some() || !self.variants.is_empty();
         ResponseHead {
             etag: self.etag.as_deref(),
             last_modified: self.last_modified.filter(|_| self.etag.is_none()),
-            vary: varies.then_some("Accept-Encoding"),
+            vary: self.vary(),
+            more: &self.fields.short,
             ..ResponseHead::new(status, persistence)
         }
     }
@@ -162,13 +202,21 @@ impl Document {
             .origin
             .as_ref()
             .map_or(0, |origin| origin.path.as_os_str().len() + origin.variants.held_bytes());
-        size_of::<Self>() + etag + origin
+        let vary = self.vary().map_or(0, str::len);
+        size_of::<Self>()
+            + self.content_type.len()
+            + vary
+            + self.fields.held_bytes()
+            + etag
+            + origin
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::site::Site;
     use super::*;
+    use crate::config;
     use crate::sys::file::FileKind;
 
     const NOW_S: u64 = 1_000_000;
@@ -184,12 +232,17 @@ mod tests {
                 ctime_ns,
                 inode: 1,
                 device: 1,
+                mode: 0o644,
+                owner: 0,
             },
             path: "file".into(),
             first_choice,
             form: Form::Original(Variants::default()),
         };
-        Document::of(found, ETag::MtimeSize, &Now::new(NOW_S, 0), &mut Nonces::default())
+        let site = config::Site::of(config::Root::Welcome);
+        let sayings = Site::open(&site).expect("no patterns").sayings;
+        let (now, nonces) = (&Now::new(NOW_S, 0), &mut Nonces::default());
+        Document::of(found, &sayings, ETag::MtimeSize, now, nonces)
     }
 
     /// Kernels since 6.13 give two changes two times if somebody looked in between, so that what

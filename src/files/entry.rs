@@ -16,10 +16,10 @@ use crate::sys::file::FileStat;
 use super::body::FileBody;
 use super::cache::Weight;
 use super::document::{Document, Origin};
-use super::error_pages::{page, page_head};
+use super::error_pages::{About, page, page_head};
 use super::partial::{self, Bytes};
 use super::ready::Ready;
-use super::{Now, Reply, Supplies, redirect};
+use super::{Now, Reply, SiteId, Supplies, redirect};
 
 /// What is kept of a target.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ pub(super) enum Family {
 /// What a request wants to know of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked<'a> {
+    pub(super) site: SiteId,
     pub(super) persistence: Persistence,
     pub(super) head_only: bool,
     pub(super) query: Option<&'a [u8]>,
@@ -119,16 +120,16 @@ impl Entry {
                 if let Some(query) = asked.query {
                     let location = redirect::with_query(location, query);
                     let ready = &mut Ready::default();
-                    let head = make_redirect(ready, &location, asked, &mut supplies.answer);
+                    let head = make_redirect(ready, &location, asked, supplies);
                     return Reply { status: REDIRECT, head, body: None };
                 }
                 REDIRECT
             }
-            Family::Negative(status) => return supplies.page(*status, asked),
+            Family::Negative(status) => return supplies.page(*status, About::default(), asked),
         };
         let head = match self.ready.take(persistence, head_only, now) {
             Some(head) => head,
-            None => self.make(asked, &mut supplies.answer),
+            None => self.make(asked, supplies),
         };
         let body = match &self.family {
             Family::File(document, file) if !head_only && document.bytes > 0 => {
@@ -145,11 +146,15 @@ impl Entry {
         let document = self.family.document()?;
         let validators = document.validators();
         match conditional::evaluate(&asked.fields, &validators, asked.now.unix_s) {
-            Verdict::Failed => Some(supplies.page(Status::PRECONDITION_FAILED, asked)),
+            Verdict::Failed => {
+                let about = About { vary: document.vary(), ..About::default() };
+                Some(supplies.page(Status::PRECONDITION_FAILED, about, asked))
+            }
             Verdict::NotModified => Some(self.not_modified(asked, &mut supplies.answer)),
             // RFC 9110 §14.2: a range is of GET alone.
             Verdict::Perform
                 if !asked.head_only
+                    && document.has_parts
                     && asked.fields.has(Field::Range)
                     && conditional::range_applies(&asked.fields, &validators, asked.now.unix_s) =>
             {
@@ -181,14 +186,14 @@ impl Entry {
     }
 
     #[cold]
-    fn make(&mut self, asked: &Asked<'_>, scratch: &mut Vec<u8>) -> SendBuf {
+    fn make(&mut self, asked: &Asked<'_>, supplies: &mut Supplies) -> SendBuf {
         let Self { family, ready, .. } = self;
         match family {
             Family::Inline(document) | Family::File(document, _) => {
                 let head = document.head(Status::OK, asked.persistence);
-                ready.make(&head, b"", asked.head_only, asked.now, scratch)
+                ready.make(&head, b"", asked.head_only, asked.now, &mut supplies.answer)
             }
-            Family::Redirect(location) => make_redirect(ready, location, asked, scratch),
+            Family::Redirect(location) => make_redirect(ready, location, asked, supplies),
             Family::Negative(_) => unreachable!("a negative entry has no answers of its own"),
         }
     }
@@ -267,12 +272,16 @@ fn make_redirect(
     ready: &mut Ready,
     location: &str,
     asked: &Asked<'_>,
-    scratch: &mut Vec<u8>,
+    supplies: &mut Supplies,
 ) -> SendBuf {
     let body = page(REDIRECT);
+    let fields = supplies.pages.fields(asked.site);
+    let vary = fields.vary(false);
     let head = ResponseHead {
         location: Some(location.as_bytes()),
+        vary: vary.as_deref(),
+        more: &fields.lines,
         ..page_head(REDIRECT, &body, asked.persistence)
     };
-    ready.make(&head, body.as_bytes(), asked.head_only, asked.now, scratch)
+    ready.make(&head, body.as_bytes(), asked.head_only, asked.now, &mut supplies.answer)
 }

@@ -66,6 +66,8 @@ mod tests {
         ctime_ns: 7,
         inode: 0xf00,
         device: 3,
+        mode: 0o644,
+        owner: 0,
     };
 
     fn text(tag: Option<Box<[u8]>>) -> Option<String> {

@@ -9,6 +9,11 @@ use crate::http::head::host_of;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteId(pub(super) u16);
 
+impl SiteId {
+    /// The site of requests that name none: the first one.
+    pub const DEFAULT: Self = Self(0);
+}
+
 /// The names of all sites.
 #[derive(Debug)]
 pub(super) struct Hosts {
@@ -18,8 +23,6 @@ pub(super) struct Hosts {
 
 /// Longer than any DNS name (RFC 1035 §2.3.4), so that a name beyond is nobody's.
 const NAME_BYTES_MAX: usize = 256;
-
-const DEFAULT: SiteId = SiteId(0);
 
 impl Hosts {
     /// The names of these sites; of two sites with one name the first has it. `None`: they are more
@@ -44,8 +47,10 @@ impl Hosts {
     #[inline]
     pub(super) fn site(&self, authority: Option<&[u8]>) -> SiteId {
         match authority {
-            Some(authority) if !self.names.is_empty() => self.find(authority).unwrap_or(DEFAULT),
-            _ => DEFAULT,
+            Some(authority) if !self.names.is_empty() => {
+                self.find(authority).unwrap_or(SiteId::DEFAULT)
+            }
+            _ => SiteId::DEFAULT,
         }
     }
 
@@ -70,8 +75,7 @@ mod tests {
     fn hosts(sites: &[&[&str]]) -> Hosts {
         let site = |names: &&[&str]| config::Site {
             names: names.iter().map(|&name| name.into()).collect(),
-            root: config::Root::Welcome,
-            index: Vec::new(),
+            ..config::Site::of(config::Root::Welcome)
         };
         Hosts::of(&sites.iter().map(site).collect::<Vec<_>>()).expect("few sites")
     }

@@ -1,29 +1,31 @@
 //! Media types by file name.
 
-use std::borrow::Cow;
-
 /// What is not known is not guessed (RFC 9110 §8.3: the recipient may then sniff, and `nosniff` is
 /// its own decision).
 const UNKNOWN: &str = "application/octet-stream";
 
 /// The value of Content-Type for a file of this name or path, by its last extension.
 ///
-/// Text, JavaScript and JSON are said to be UTF-8: without a charset browsers guess by locale, and
-/// files that are not UTF-8 have become the exception. XML and what is built on it say so themselves.
-pub(super) fn content_type(path: &[u8]) -> Cow<'static, str> {
-    let Some(media_type) = extension(path).and_then(|ext| mime_guess::from_ext(ext).first_raw())
-    else {
-        return UNKNOWN.into();
+/// | type | `charset` |
+/// |---|---|
+/// | `text/…` | said: without it browsers guess by locale |
+/// | `text/javascript` | said (RFC 9239 §4.2); `application/javascript` is its obsolete name (§6) |
+/// | `text/xml` | not said: it would win over what the file itself declares (RFC 7303 §3.2) |
+/// | `application/json` | not said: it has no such parameter and is always UTF-8 (RFC 8259 §11) |
+/// | any other | not said: bytes, or XML |
+pub(super) fn content_type(path: &[u8], charset: Option<&str>) -> String {
+    let media_type =
+        extension(path).and_then(|extension| mime_guess::from_ext(extension).first_raw());
+    let media_type = match media_type {
+        Some("application/javascript") => "text/javascript",
+        Some(media_type) => media_type,
+        None => UNKNOWN,
     };
-    match media_type {
-        "text/html" => "text/html; charset=utf-8".into(),
-        "text/css" => "text/css; charset=utf-8".into(),
-        "text/plain" => "text/plain; charset=utf-8".into(),
-        // RFC 9239 §6: `application/javascript` is its obsolete name.
-        "text/javascript" | "application/javascript" => "text/javascript; charset=utf-8".into(),
-        "application/json" => "application/json; charset=utf-8".into(),
-        _ if media_type.starts_with("text/") => format!("{media_type}; charset=utf-8").into(),
-        _ => media_type.into(),
+    match charset {
+        Some(charset) if media_type.starts_with("text/") && media_type != "text/xml" => {
+            format!("{media_type}; charset={charset}")
+        }
+        _ => media_type.to_owned(),
     }
 }
 
@@ -48,7 +50,8 @@ mod tests {
             (b"style.css", "text/css; charset=utf-8"),
             (b"app.js", "text/javascript; charset=utf-8"),
             (b"app.mjs", "text/javascript; charset=utf-8"),
-            (b"data.json", "application/json; charset=utf-8"),
+            (b"data.json", "application/json"),
+            (b"feed.xml", "text/xml"),
             (b"notes.txt", "text/plain; charset=utf-8"),
             (b"README.md", "text/markdown; charset=utf-8"),
             (b"table.csv", "text/csv; charset=utf-8"),
@@ -58,7 +61,11 @@ mod tests {
             (b"app.wasm", "application/wasm"),
             (b"v1.tar.gz", "application/gzip"),
         ] {
-            assert_eq!(content_type(path), expected, "{}", path.escape_ascii());
+            let with = content_type(path, Some("utf-8"));
+            assert_eq!(with, expected, "{}", path.escape_ascii());
+            let without = expected.trim_end_matches("; charset=utf-8");
+            assert_eq!(content_type(path, None), without);
+            assert_eq!(content_type(path, Some("x")), expected.replace("utf-8", "x"));
         }
     }
 
@@ -74,7 +81,7 @@ mod tests {
             b"bad.\xff\xfe",
             b"",
         ] {
-            assert_eq!(content_type(path), UNKNOWN, "{}", path.escape_ascii());
+            assert_eq!(content_type(path, Some("utf-8")), UNKNOWN, "{}", path.escape_ascii());
         }
     }
 }

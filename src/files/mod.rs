@@ -16,9 +16,13 @@
 //! | `partial`, `body` | parts of a file; what is sent from one |
 //! | `ready` | buffers that are sent as they are, with the date of the second |
 //! | `resolve` | the way of a miss: path to open file |
-//! | `hosts`, `site` | which site a request is for, and where its files are |
+//! | `tree` | what may be reached beneath a root, and what is refused |
+//! | `hosts`, `site` | which site a request is for, where its files are, what it says about them |
+//! | `headers` | field lines that the configuration adds |
 //! | `etag`, `mime`, `redirect`, `nonces` | words and numbers of heads |
-//! | `error_pages`, `welcome` | what is sent without any file |
+//! | `error_pages` | what is sent with an error |
+//! | `listing`, `welcome` | pages that are no files |
+//! | `request` | what is asked, and what is answered |
 //!
 //! It belongs to one thread: no locks, no atomics. It submits nothing to a ring, sends nothing and
 //! waits for nobody: it says *what to send* ([`Reply`]). What it hands out stays whole as long as it
@@ -31,40 +35,45 @@ mod document;
 mod entry;
 mod error_pages;
 mod etag;
+mod headers;
 mod hosts;
+mod listing;
 mod mime;
 mod nonces;
 mod partial;
 mod ready;
 mod redirect;
+mod request;
 mod resolve;
 mod site;
+mod tree;
 mod variants;
 mod welcome;
 
 #[cfg(test)]
 mod tests;
 
-use std::os::fd::AsFd as _;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::config;
-use crate::http::{Coding, FieldLines, ImfDate, Persistence, ResponseHead, Status, target};
-use crate::ring::SendBuf;
+use crate::http::{Coding, FieldLines, Persistence, ResponseHead, Status, target};
 use crate::sys;
 
 use cache::{Bounds, Sieve, Slot};
 use document::{Document, Form};
 use entry::{Asked, Entry};
-use error_pages::ErrorPages;
+use error_pages::{About, ErrorPages};
 use hosts::Hosts;
 use nonces::Nonces;
-use resolve::{Found, Opened, Reading, Root, Trouble};
-use site::Site;
+use resolve::{Found, Opened, Reading};
+use site::{Root, Site};
+use tree::Trouble;
 use variants::Variants;
 
 pub use body::FileBody;
 pub use hosts::SiteId;
+pub use request::{Now, Reply, Request};
 pub use site::OpenError;
 
 /// The file cache of one shard.
@@ -77,41 +86,6 @@ pub struct Files {
     scratch: Scratch,
     supplies: Supplies,
     counters: Counters,
-}
-
-/// The time, as a shard knows it: read once a turn, so that one turn has one time.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// Seconds since the Unix epoch.
-    pub unix_s: u64,
-    /// The same second as a `Date` says it.
-    pub date: ImfDate,
-    /// Milliseconds on a clock that never goes back.
-    pub monotonic_ms: u64,
-}
-
-/// What is asked of a site: GET, or HEAD.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// The target in origin form.
-    pub target: &'a [u8],
-    /// It is HEAD.
-    pub head_only: bool,
-    /// What the answer says about the connection.
-    pub persistence: Persistence,
-    /// Conditions, ranges, accepted codings.
-    pub fields: FieldLines<'a>,
-}
-
-/// What to send for a request.
-#[derive(Debug)]
-pub struct Reply {
-    /// The status, which `head` says too.
-    pub status: Status,
-    /// The head; followed by the body, if there is one that is short.
-    pub head: SendBuf,
-    /// The rest, if it is to be sent from a file.
-    pub body: Option<FileBody>,
 }
 
 /// What has happened and what is held. Everything but the last three only grows.
@@ -139,6 +113,10 @@ pub struct Counters {
     pub descriptors_short: u64,
     /// Look-ups that failed all the same, or because of the file system (500, 503).
     pub troubles: u64,
+    /// Looks at a site's page about an error that found none to be sent.
+    pub error_pages_missing: u64,
+    /// Listings that do not have all names.
+    pub listings_cut: u64,
     /// Entries held now.
     pub entries: usize,
     /// Bytes held now by all entries.
@@ -152,6 +130,7 @@ pub struct Counters {
 struct Rules {
     valid_ms: u64,
     inline_bytes: u64,
+    listing_entries: usize,
     etag: config::ETag,
 }
 
@@ -163,7 +142,7 @@ struct Scratch {
 }
 
 /// What answers are made with.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Supplies {
     pages: ErrorPages,
     nonces: Nonces,
@@ -177,29 +156,19 @@ struct Fresh {
     keep: bool,
 }
 
-impl Now {
-    /// The time.
-    pub fn new(unix_s: u64, monotonic_ms: u64) -> Self {
-        let date = ImfDate::from_unix_s(i64::try_from(unix_s).unwrap_or(i64::MAX));
-        Self { unix_s, date, monotonic_ms }
-    }
-
-    /// Goes on to this time; the date is written anew only if the second is another one.
-    pub fn advance(&mut self, unix_s: u64, monotonic_ms: u64) {
-        if self.unix_s == unix_s {
-            self.monotonic_ms = monotonic_ms;
-        } else {
-            *self = Self::new(unix_s, monotonic_ms);
-        }
-    }
-}
-
 impl Files {
     /// Opens the sites' roots. A root that is renamed later is still the one that is served.
     pub fn open(sites: &[config::Site], cache: &config::Cache) -> Result<Self, OpenError> {
+        let hosts = Hosts::of(sites).ok_or(OpenError::TooManySites(sites.len()))?;
+        let open: Vec<_> = sites.iter().map(Site::open).collect::<Result<_, _>>()?;
         Ok(Self {
-            hosts: Hosts::of(sites).ok_or(OpenError::TooManySites(sites.len()))?,
-            sites: sites.iter().map(Site::open).collect::<Result<_, _>>()?,
+            hosts,
+            supplies: Supplies {
+                pages: ErrorPages::open(&open, sites, cache),
+                nonces: Nonces::default(),
+                answer: Vec::new(),
+            },
+            sites: open,
             cache: Sieve::new(Bounds {
                 entries: cache.entries,
                 bytes: cache.bytes,
@@ -208,10 +177,10 @@ impl Files {
             rules: Rules {
                 valid_ms: millis(cache.valid),
                 inline_bytes: cache.inline_bytes as u64,
+                listing_entries: cache.listing_entries,
                 etag: cache.etag,
             },
             scratch: Scratch::default(),
-            supplies: Supplies::default(),
             counters: Counters::default(),
         })
     }
@@ -232,7 +201,14 @@ impl Files {
         // is one entry.
         let (path, query) = target::split_query(request.target);
         let Request { head_only, persistence, fields, .. } = *request;
-        let asked = Asked { persistence, head_only, query, fields, now };
+        let asked = Asked { site, persistence, head_only, query, fields, now };
+        // The path is looked at when it is looked up.
+        if let Some(query) = query
+            && let Err(error) = target::check_query(query)
+        {
+            self.counters.bad_targets += 1;
+            return self.supplies.page(error.status(), About::default(), &asked);
+        }
         match self.find_current(site, None, path, &asked) {
             Some(slot) => match self.cache.value(slot).coding_for(&fields) {
                 None => self.answer_from(slot, path, &asked),
@@ -243,16 +219,19 @@ impl Files {
     }
 
     /// What to send for a request that is answered by a status, whatever it asks for. 204 is the
-    /// answer to OPTIONS.
+    /// answer to OPTIONS. Of a request that was not understood nobody knows the site:
+    /// [`SiteId::DEFAULT`].
     pub fn status(
         &mut self,
+        site: SiteId,
         status: Status,
         persistence: Persistence,
         head_only: bool,
         now: &Now,
     ) -> Reply {
         let fields = FieldLines::NONE;
-        self.supplies.page(status, &Asked { persistence, head_only, query: None, fields, now })
+        let asked = Asked { site, persistence, head_only, query: None, fields, now };
+        self.supplies.page(status, About::default(), &asked)
     }
 
     /// What has happened until now.
@@ -263,6 +242,7 @@ impl Files {
             entries: self.cache.entries(),
             bytes: held.bytes,
             descriptors: held.descriptors,
+            error_pages_missing: self.supplies.pages.missing(),
             ..self.counters
         }
     }
@@ -319,17 +299,17 @@ impl Files {
     fn revalidate(&mut self, slot: Slot, site: SiteId, asked: &Asked<'_>) -> bool {
         self.counters.revalidations += 1;
         let entry = self.cache.value(slot);
-        let (Some(origin), Root::Directory(root)) =
+        let (Some(origin), Root::Directory(tree)) =
             (entry.origin(), &self.sites[usize::from(site.0)].root)
         else {
             return false;
         };
-        if sys::file::stat_to_compare(root, &origin.path) != Ok(origin.stat) {
+        if tree.stat_to_compare(&origin.path) != Some(origin.stat) {
             self.counters.stale_changed += 1;
             return false;
         }
         // A variant that has come or gone changes what is said of the original.
-        if !origin.conclusive || Variants::find(root, &origin.path, &origin.stat) != origin.variants
+        if !origin.conclusive || Variants::find(tree, &origin.path, &origin.stat) != origin.variants
         {
             return false;
         }
@@ -372,7 +352,7 @@ impl Files {
             }
             Err(status) => {
                 self.forget(scope(site, None), path);
-                self.supplies.page(status, asked)
+                self.supplies.page(status, About::default(), asked)
             }
         }
     }
@@ -411,9 +391,9 @@ impl Files {
     ) -> Reply {
         let opened =
             match (self.cache.value(original).origin(), &self.sites[usize::from(site.0)].root) {
-                (Some(origin), Root::Directory(root)) => {
+                (Some(origin), Root::Directory(tree)) => {
                     let variant = variants::path_of(&origin.path, coding);
-                    resolve::open_variant(root.as_fd(), variant, &origin.stat)
+                    resolve::open_variant(tree, variant, &origin.stat)
                 }
                 _ => Ok(None),
             };
@@ -467,13 +447,14 @@ impl Files {
         let entry = match self.find(site)? {
             Found::File(opened) => {
                 let variants = match &self.sites[usize::from(site.0)].root {
-                    Root::Directory(root) => Variants::find(root, &opened.path, &opened.stat),
+                    Root::Directory(tree) => Variants::find(tree, &opened.path, &opened.stat),
                     Root::Welcome => Variants::default(),
                 };
                 return Ok(self.open_entry(opened, Form::Original(variants), asked));
             }
             Found::Directory => Entry::redirect(&self.scratch.path, fresh_until_ms),
             Found::Nothing(status) => Entry::negative(status, fresh_until_ms),
+            Found::Listing(directory) => self.list(site, directory, asked)?,
             Found::Welcome => {
                 let answer = &mut self.supplies.answer;
                 Entry::inline(Document::welcome(), welcome::PAGE, asked, u64::MAX, answer)
@@ -484,24 +465,47 @@ impl Files {
 
     /// What the decoded path means. Where descriptors are short, the cache gives some back first.
     fn find(&mut self, site: SiteId) -> Result<Found, Status> {
-        let Site { root, index } = &self.sites[usize::from(site.0)];
+        let site = &self.sites[usize::from(site.0)];
         let path = &self.scratch.path;
-        let mut found = resolve::resolve(root, path, index);
+        let mut found = resolve::resolve(site, path);
         if found.as_ref().err() == Some(&Trouble::NoDescriptors) {
             self.counters.descriptors_short += 1;
             // Not just one: it would be wanted again by the next miss.
             let some = self.cache.held().descriptors.div_ceil(8);
             if self.cache.evict_holders(some) > 0 {
-                found = resolve::resolve(root, path, index);
+                found = resolve::resolve(site, path);
             }
         }
-        found.map_err(|trouble| {
-            self.counters.troubles += 1;
-            match trouble {
-                Trouble::NoDescriptors => Status::SERVICE_UNAVAILABLE,
-                Trouble::Failed => Status::INTERNAL_SERVER_ERROR,
-            }
-        })
+        found.map_err(|trouble| self.trouble(trouble))
+    }
+
+    /// Makes the listing of the directory that the decoded path means.
+    fn list(
+        &mut self,
+        site: SiteId,
+        directory: OwnedFd,
+        asked: &Asked<'_>,
+    ) -> Result<Entry, Status> {
+        let Root::Directory(tree) = &self.sites[usize::from(site.0)].root else {
+            unreachable!("the welcome site has no directories")
+        };
+        let Scratch { path, body } = &mut self.scratch;
+        let listed = listing::write(tree, directory, path, self.rules.listing_entries, body);
+        self.counters.listings_cut += u64::from(listed.map_err(|trouble| self.trouble(trouble))?);
+        let body = &self.scratch.body;
+        let fields = self.sites[usize::from(site.0)].sayings.without_file();
+        let document = Document::listing(body.len(), fields);
+        let fresh_until_ms = self.rules.fresh_until_ms(asked.now);
+        Ok(Entry::inline(document, body, asked, fresh_until_ms, &mut self.supplies.answer))
+    }
+
+    /// The status that a trouble is answered with.
+    fn trouble(&mut self, trouble: Trouble) -> Status {
+        self.counters.troubles += 1;
+        match trouble {
+            Trouble::NoDescriptors => Status::SERVICE_UNAVAILABLE,
+            Trouble::Failed => Status::INTERNAL_SERVER_ERROR,
+        }
     }
 
     /// Chooses how an open file is answered: whole from memory, where it is small and there.
@@ -520,7 +524,8 @@ impl Files {
         let Opened { file, stat, path, first_choice } = opened;
         let Supplies { nonces, answer, .. } = &mut self.supplies;
         let found = document::Found { stat, path, first_choice, form };
-        let document = Document::of(found, self.rules.etag, asked.now, nonces);
+        let sayings = &self.sites[usize::from(asked.site.0)].sayings;
+        let document = Document::of(found, sayings, self.rules.etag, asked.now, nonces);
         let entry = match reading {
             Reading::Whole => Entry::inline(document, body, asked, fresh_until_ms, answer),
             Reading::Cold | Reading::Changed => Entry::file(document, file, fresh_until_ms),
@@ -530,11 +535,9 @@ impl Files {
 }
 
 impl Supplies {
-    /// The page of a status.
-    fn page(&mut self, status: Status, asked: &Asked<'_>) -> Reply {
-        let Asked { persistence, head_only, now, .. } = *asked;
-        let head = self.pages.take(status, persistence, head_only, now, &mut self.answer);
-        Reply { status, head, body: None }
+    /// The answer with a status, and with the page about it.
+    fn page(&mut self, status: Status, about: About<'_>, asked: &Asked<'_>) -> Reply {
+        self.pages.reply(status, about, asked, &mut self.answer)
     }
 
     /// Writes a head that is for one answer alone; what it returns is used before anything else is.

@@ -12,7 +12,7 @@ use crate::ring::SendBuf;
 use super::body::{FileBody, Part, Parts};
 use super::document::Document;
 use super::entry::Asked;
-use super::error_pages::{page, page_head};
+use super::error_pages::About;
 use super::{Reply, Supplies};
 
 /// Where the bytes of a document are.
@@ -45,16 +45,9 @@ pub(super) fn reply(
 }
 
 fn unsatisfiable(document: &Document, asked: &Asked<'_>, supplies: &mut Supplies) -> Reply {
-    let status = Status::RANGE_NOT_SATISFIABLE;
-    let body = page(status);
-    let head = ResponseHead {
-        content_range: Some(ContentRange { range: None, complete_bytes: document.bytes }),
-        vary: document.short_head(status, asked.persistence).vary,
-        ..page_head(status, &body, asked.persistence)
-    };
-    let answer = supplies.write(&head, asked.now);
-    answer.extend_from_slice(body.as_bytes());
-    Reply { status, head: shared(answer), body: None }
+    let content_range = Some(ContentRange { range: None, complete_bytes: document.bytes });
+    let about = About { vary: document.vary(), content_range };
+    supplies.page(Status::RANGE_NOT_SATISFIABLE, about, asked)
 }
 
 fn one_part(

@@ -1,27 +1,19 @@
 //! The way of a miss: a decoded path to an open file, or to what is said instead.
 //!
-//! Everything is opened beneath the root by the kernel (openat2(2), RESOLVE_BENEATH): a path that
-//! leads out of it, by whatever links and races, is not found. Nothing here waits for a FIFO's other
-//! end or for a disk's data; a look-up of a name that is not cached may.
+//! Nothing here waits for a FIFO's other end or for a disk's data; a look-up of a name that is not
+//! cached may.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::http::Status;
-use crate::sys::file::{self, FileKind, FileStat, OpenError, ReadError};
+use crate::sys::file::{self, FileKind, FileStat, ReadError};
 
+use super::site::{Root, Site};
+use super::tree::{Opening, Tree, Trouble};
 use super::{variants, welcome};
-
-/// Where a site's paths begin.
-#[derive(Debug)]
-pub(super) enum Root {
-    /// At this directory.
-    Directory(OwnedFd),
-    /// In the program itself.
-    Welcome,
-}
 
 /// What a path means.
 #[derive(Debug)]
@@ -30,6 +22,8 @@ pub(super) enum Found {
     File(Opened),
     /// A directory that was asked for without the slash at its end.
     Directory,
+    /// A directory that is listed, open for reading its names.
+    Listing(OwnedFd),
     /// The welcome site's page.
     Welcome,
     /// Nothing that is served.
@@ -48,15 +42,6 @@ pub(super) struct Opened {
     pub(super) first_choice: bool,
 }
 
-/// Why nothing can be said of a path now. Not worth remembering.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// The process or the host is out of descriptors.
-    NoDescriptors,
-    /// The file system failed.
-    Failed,
-}
-
 /// How the reading of a file's whole body went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
@@ -68,29 +53,25 @@ pub(super) enum Reading {
     Changed,
 }
 
-/// How often a look-up is repeated that races with renames (EAGAIN).
-const LOOK_UPS_MAX: usize = 3;
-
-/// Finds out what `path` means, decoded and relative to `root`. `index` are the names that stand for
-/// a directory, the preferred one first.
-pub(super) fn resolve(root: &Root, path: &[u8], index: &[String]) -> Result<Found, Trouble> {
-    let root = match root {
-        Root::Directory(root) => root.as_fd(),
+/// Finds out what `path` means, decoded and relative to the site's root.
+pub(super) fn resolve(site: &Site, path: &[u8]) -> Result<Found, Trouble> {
+    let tree = match &site.root {
+        Root::Directory(tree) => tree,
         Root::Welcome if welcome::is_page(path) => return Ok(Found::Welcome),
         Root::Welcome => return Ok(Found::Nothing(Status::NOT_FOUND)),
     };
-    if is_hidden(path) {
+    if tree.hides(path) {
         return Ok(Found::Nothing(Status::NOT_FOUND));
     }
     let path = Path::new(OsStr::from_bytes(path));
     match path.as_os_str().as_bytes() {
-        [] | [.., b'/'] => resolve_index(root, path, index),
-        _ => resolve_name(root, path),
+        [] | [.., b'/'] => resolve_index(tree, path, site),
+        _ => resolve_name(tree, path),
     }
 }
 
-fn resolve_name(root: BorrowedFd<'_>, path: &Path) -> Result<Found, Trouble> {
-    Ok(match open(root, path)? {
+fn resolve_name(tree: &Tree, path: &Path) -> Result<Found, Trouble> {
+    Ok(match tree.open(path)? {
         Opening::Open(file, stat) => match stat.kind {
             FileKind::File => {
                 Found::File(Opened { file, stat, path: path.into(), first_choice: true })
@@ -99,21 +80,19 @@ fn resolve_name(root: BorrowedFd<'_>, path: &Path) -> Result<Found, Trouble> {
             FileKind::Other => Found::Nothing(Status::NOT_FOUND),
         },
         // What is inside of a directory may be readable although its list of names is not.
-        Opening::Forbidden => match file::stat_to_compare(root, path) {
-            Ok(FileStat { kind: FileKind::Directory, .. }) => Found::Directory,
-            _ => Found::Nothing(Status::FORBIDDEN),
-        },
+        Opening::Forbidden if tree.is_directory(path) => Found::Directory,
+        Opening::Forbidden => Found::Nothing(Status::FORBIDDEN),
         Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
     })
 }
 
 /// Opens a file that holds another one's bytes in a coding, if it may stand for `original` still.
 pub(super) fn open_variant(
-    root: BorrowedFd<'_>,
+    tree: &Tree,
     path: PathBuf,
     original: &FileStat,
 ) -> Result<Option<Opened>, Trouble> {
-    Ok(match open(root, &path)? {
+    Ok(match tree.open(&path)? {
         Opening::Open(file, stat) if variants::is_usable(&stat, original) => {
             Some(Opened { file, stat, path, first_choice: true })
         }
@@ -121,14 +100,10 @@ pub(super) fn open_variant(
     })
 }
 
-fn resolve_index(
-    root: BorrowedFd<'_>,
-    directory: &Path,
-    index: &[String],
-) -> Result<Found, Trouble> {
-    for (preferred, name) in index.iter().enumerate() {
+fn resolve_index(tree: &Tree, directory: &Path, site: &Site) -> Result<Found, Trouble> {
+    for (preferred, name) in site.index.iter().enumerate() {
         let path = directory.join(name);
-        match open(root, &path)? {
+        match tree.open(&path)? {
             Opening::Open(file, stat) if stat.kind == FileKind::File => {
                 return Ok(Found::File(Opened { file, stat, path, first_choice: preferred == 0 }));
             }
@@ -136,41 +111,14 @@ fn resolve_index(
             Opening::Forbidden => return Ok(Found::Nothing(Status::FORBIDDEN)),
         }
     }
-    // A directory that has no index may not be listed; any other name is not found.
+    // A directory that has no index may not be listed, if that is not said; any other name is not
+    // found.
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    Ok(Found::Nothing(match open(root, directory)? {
-        Opening::Open(..) | Opening::Forbidden => Status::FORBIDDEN,
-        Opening::NotFound => Status::NOT_FOUND,
-    }))
-}
-
-enum Opening {
-    Open(OwnedFd, FileStat),
-    NotFound,
-    Forbidden,
-}
-
-fn open(root: BorrowedFd<'_>, path: &Path) -> Result<Opening, Trouble> {
-    for _ in 0..LOOK_UPS_MAX {
-        let opened = file::open_beneath(root, path)
-            .and_then(|file| file::stat(&file).map(|stat| Opening::Open(file, stat)));
-        return match opened {
-            Ok(opening) => Ok(opening),
-            Err(OpenError::NotFound | OpenError::Outside) => Ok(Opening::NotFound),
-            Err(OpenError::Forbidden) => Ok(Opening::Forbidden),
-            Err(OpenError::NoDescriptors) => Err(Trouble::NoDescriptors),
-            Err(OpenError::Changed) => continue,
-            Err(OpenError::Other(_)) => Err(Trouble::Failed),
-        };
-    }
-    Err(Trouble::Failed)
-}
-
-/// Whether a segment begins with a dot. Such files are configuration and history (`.git`,
-/// `.htpasswd`), never meant for strangers; `.well-known` (RFC 8615) is.
-fn is_hidden(path: &[u8]) -> bool {
-    path.split(|&byte| byte == b'/')
-        .any(|segment| segment.starts_with(b".") && segment != b".well-known")
+    Ok(match tree.open(directory)? {
+        Opening::Open(directory, _) if site.listing => Found::Listing(directory),
+        Opening::Open(..) | Opening::Forbidden => Found::Nothing(Status::FORBIDDEN),
+        Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
+    })
 }
 
 /// Reads the whole of a file into `body`, if all of it is in memory.
@@ -236,21 +184,5 @@ mod tests {
         let directory = OwnedFd::from(File::open("/").expect("the root"));
         let stat = file::stat(&directory).expect("a stat");
         assert_eq!(read_whole(&directory, &stat, &mut Vec::new()), Reading::Cold);
-    }
-
-    #[test]
-    fn segments_that_begin_with_a_dot_are_hidden() {
-        for (path, expected) in [
-            (&b""[..], false),
-            (b"a.b/c.", false),
-            (b".well-known/acme-challenge/x", false),
-            (b".git", true),
-            (b"a/.git/config", true),
-            (b".well-known/.git", true),
-            (b".well-known.", true),
-            (b"...", true),
-        ] {
-            assert_eq!(is_hidden(path), expected, "{}", path.escape_ascii());
-        }
     }
 }

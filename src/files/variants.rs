@@ -5,26 +5,27 @@
 //! seconds, so a time of whole seconds is not older than another one within the same second.
 
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::http::{Coding, Codings};
-use crate::sys::file::{self, FileKind, FileStat};
+use crate::sys::file::{FileKind, FileStat};
+
+use super::tree::Tree;
 
 /// The compressed files beside one, as they were when they were looked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Variants(Box<[(Coding, FileStat)]>);
 
 impl Variants {
-    /// Looks for those of the file at `path`, relative to `root`. What is found may only be compared:
+    /// Looks for those of the file at `path`, relative to the root. What is found may only be compared:
     /// each is opened, beneath the root, when it is wanted.
-    pub(super) fn find(root: impl AsFd, path: &Path, original: &FileStat) -> Self {
+    pub(super) fn find(tree: &Tree, path: &Path, original: &FileStat) -> Self {
         if is_coded(path) {
             return Self::default();
         }
         let found = Coding::ALL.into_iter().filter_map(|coding| {
-            let stat = file::stat_to_compare(&root, &path_of(path, coding)).ok()?;
+            let stat = tree.stat_to_compare(&path_of(path, coding))?;
             is_usable(&stat, original).then_some((coding, stat))
         });
         Self(found.collect())
@@ -49,9 +50,9 @@ pub(super) fn path_of(path: &Path, coding: Coding) -> PathBuf {
 }
 
 /// The path without the extension of a coding.
-pub(super) fn original_of(path: &Path, coding: Coding) -> &[u8] {
+pub(super) fn original_of(path: &Path, coding: Coding) -> &Path {
     let path = path.as_os_str().as_bytes();
-    path.strip_suffix(extension(coding)).unwrap_or(path)
+    Path::new(OsStr::from_bytes(path.strip_suffix(extension(coding)).unwrap_or(path)))
 }
 
 /// Whether a file in this state may stand for the original.
@@ -91,7 +92,7 @@ mod tests {
         ] {
             let path = path_of(Path::new("a/b.css"), coding);
             assert_eq!(path, Path::new(name));
-            assert_eq!(original_of(&path, coding), b"a/b.css");
+            assert_eq!(original_of(&path, coding), Path::new("a/b.css"));
             assert!(is_coded(&path) && !is_coded(Path::new("a/b.css")));
         }
     }
@@ -105,6 +106,8 @@ mod tests {
             ctime_ns: mtime_ns,
             inode: 1,
             device: 1,
+            mode: 0o644,
+            owner: 0,
         };
         for (variant_ns, original_ns, expected) in [
             (5_000_000_000, 5_000_000_000, true),

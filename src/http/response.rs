@@ -26,11 +26,16 @@ pub struct ResponseHead<'a> {
     /// `Accept-Ranges: bytes`.
     pub accept_ranges: bool,
     /// `Vary`: the request fields that have decided what is sent.
-    pub vary: Option<&'static str>,
+    pub vary: Option<&'a str>,
     /// `Allow`, which every 405 must carry.
     pub allow: Option<&'static str>,
     /// `Location`: a URI reference that is encoded already.
     pub location: Option<&'a [u8]>,
+    /// `Retry-After` in seconds: when a 503 may have passed (RFC 9110 §10.2.3).
+    pub retry_after_s: Option<u32>,
+    /// Further field lines, each with its CRLF: what the configuration adds. None of their names is
+    /// one of those above.
+    pub more: &'a [u8],
     /// Whether the connection lives on; `Connection` says so where the default would not.
     pub persistence: Persistence,
 }
@@ -50,6 +55,8 @@ impl ResponseHead<'_> {
             vary: None,
             allow: None,
             location: None,
+            retry_after_s: None,
+            more: b"",
             persistence,
         }
     }
@@ -102,6 +109,13 @@ impl ResponseHead<'_> {
         if let Some(location) = self.location {
             field(out, b"Location: ", location);
         }
+        if let Some(seconds) = self.retry_after_s {
+            out.extend_from_slice(b"Retry-After: ");
+            push_decimal(out, seconds.into());
+            out.extend_from_slice(b"\r\n");
+        }
+        debug_assert!(self.more.is_empty() || self.more.ends_with(b"\r\n"), "whole lines");
+        out.extend_from_slice(self.more);
         match self.persistence {
             Persistence::KeepAlive => {}
             Persistence::KeepAliveExplicit => field(out, b"Connection: ", b"keep-alive"),
@@ -180,6 +194,8 @@ mod tests {
             vary: Some("Accept-Encoding"),
             allow: Some("GET, HEAD"),
             location: Some(b"/dir/"),
+            retry_after_s: Some(120),
+            more: b"Cache-Control: no-store\r\nX-More: x\r\n",
             persistence: Persistence::Close,
         };
         assert_eq!(
@@ -188,7 +204,9 @@ mod tests {
              Content-Type: text/html; charset=utf-8\r\nContent-Encoding: br\r\n\
              Content-Range: bytes 5-9/10\r\nContent-Length: 18446744073709551615\r\n\
              Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\nETag: W/\"1-2\"\r\n\
-             Accept-Ranges: bytes\r\nVary: Accept-Encoding\r\nAllow: GET, HEAD\r\nLocation: /dir/\r\nConnection: close\r\n\r\n"
+             Accept-Ranges: bytes\r\nVary: Accept-Encoding\r\nAllow: GET, HEAD\r\n\
+             Location: /dir/\r\nRetry-After: 120\r\nCache-Control: no-store\r\nX-More: x\r\n\
+             Connection: close\r\n\r\n"
         );
     }
 

@@ -20,8 +20,8 @@ macro_rules! statuses {
                 }
             }
 
-            #[cfg(test)]
-            const ALL: &[Self] = &[$(Self::$name),*];
+            /// Each of them.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
         }
     };
 }
@@ -54,6 +54,11 @@ impl Status {
     /// The number: 100 to 599.
     pub const fn code(self) -> u16 {
         self.0
+    }
+
+    /// The status with this number, if it is among them.
+    pub fn from_code(code: u16) -> Option<Self> {
+        Self::ALL.iter().find(|status| status.0 == code).copied()
     }
 
     /// The three digits of the status line.

@@ -67,6 +67,14 @@ pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
+/// Refuses a query that has a fragment behind it: a `#` is no byte of a query (RFC 3986 §3.4).
+pub fn check_query(query: &[u8]) -> Result<(), TargetError> {
+    match memchr::memchr(b'#', query) {
+        Some(_) => Err(TargetError::Fragment),
+        None => Ok(()),
+    }
+}
+
 /// Writes the path that `target` names, relative to the document root, into `out`, in place of
 /// what was there.
 ///
@@ -75,10 +83,12 @@ pub fn split_query(target: &[u8]) -> (&[u8], Option<&[u8]>) {
 /// nothing of use.
 pub fn decode(target: &[u8], out: &mut Vec<u8>) -> Result<(), TargetError> {
     out.clear();
-    if memchr::memchr(b'#', target).is_some() {
+    let (path, query) = split_query(target);
+    check_query(query.unwrap_or_default())?;
+    if memchr::memchr(b'#', path).is_some() {
         return Err(TargetError::Fragment);
     }
-    let path = match split_query(target).0 {
+    let path = match path {
         [b'/', path @ ..] => path,
         // An absolute URI without a path means the root (RFC 9110 §4.2.3).
         path @ [] => path,

@@ -145,6 +145,10 @@ counters! {
     cache_too_heavy,
     /// Targets that name no path.
     bad_targets,
+    /// Looks at a site's page about an error that found none to be sent.
+    error_pages_missing,
+    /// Listings of directories with more names than a listing may have.
+    listings_cut,
     /// Entries in the cache. A gauge.
     cache_entries,
     /// Bytes of inline answers in the cache. A gauge.

@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use crate::files::SiteId;
 use crate::http::{Awaiting, Persistence, Status};
 use crate::ring::Token;
 
@@ -127,7 +128,8 @@ impl<K: Kernel> Shard<K> {
         connection.http.refuse();
         connection.http.answered();
         connection.input.clear();
-        let reply = self.files.status(status, Persistence::Close, false, &self.now);
+        let reply =
+            self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, &self.now);
         self.assignment.counters.count_response(status.code());
         self.answers.push(reply.head);
         self.send_answers(token, None);

@@ -294,6 +294,8 @@ impl<K: Kernel> Shard<K> {
         counters.cache_promotions.set(files.promotions);
         counters.cache_descriptors_short.set(files.descriptors_short);
         counters.cache_troubles.set(files.troubles);
+        counters.error_pages_missing.set(files.error_pages_missing);
+        counters.listings_cut.set(files.listings_cut);
         counters.cache_unsettled.set(files.unsettled);
         counters.cache_too_heavy.set(files.too_heavy);
         counters.bad_targets.set(files.bad_targets);

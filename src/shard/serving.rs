@@ -1,6 +1,6 @@
 //! Received bytes to requests to answers.
 
-use crate::files::{Files, Now, Reply, Request};
+use crate::files::{Files, Now, Reply, Request, SiteId};
 use crate::http::{Method, Persistence, RequestBody, RequestHead, Status, Take};
 use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
@@ -16,17 +16,17 @@ fn reply_to(
     persistence: Persistence,
     now: &Now,
 ) -> Reply {
+    let site = files.site(head.host);
     match head.method {
         Method::Get | Method::Head => {
-            let site = files.site(head.host);
             let RequestHead { target, fields, .. } = *head;
             let head_only = head.method == Method::Head;
             files.reply(site, &Request { target, head_only, persistence, fields }, now)
         }
         // Every target that there may be allows the same; `*` does too (RFC 9110 §9.3.7).
-        Method::Options => files.status(Status::NO_CONTENT, persistence, false, now),
-        Method::Other => files.status(Status::NOT_IMPLEMENTED, persistence, false, now),
-        _ => files.status(Status::METHOD_NOT_ALLOWED, persistence, false, now),
+        Method::Options => files.status(site, Status::NO_CONTENT, persistence, false, now),
+        Method::Other => files.status(site, Status::NOT_IMPLEMENTED, persistence, false, now),
+        _ => files.status(site, Status::METHOD_NOT_ALLOWED, persistence, false, now),
     }
 }
 
@@ -142,7 +142,13 @@ impl<K: Kernel> Shard<K> {
                     used = input.len();
                     counters.refused.add(1);
                     tracing::debug!(refusal = refusal.name(), "request refused");
-                    self.files.status(refusal.status(), Persistence::Close, false, &self.now)
+                    self.files.status(
+                        SiteId::DEFAULT,
+                        refusal.status(),
+                        Persistence::Close,
+                        false,
+                        &self.now,
+                    )
                 }
                 Take::Incomplete | Take::Busy => break,
             };

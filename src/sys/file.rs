@@ -41,6 +41,10 @@ pub struct FileStat {
     pub inode: u64,
     /// The device it is on.
     pub device: u64,
+    /// Its permission bits, at most 0o7777.
+    pub mode: u32,
+    /// The user who owns it.
+    pub owner: u32,
 }
 
 impl From<nix::sys::stat::FileStat> for FileStat {
@@ -57,8 +61,21 @@ impl From<nix::sys::stat::FileStat> for FileStat {
             ctime_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
             inode: stat.st_ino,
             device: stat.st_dev,
+            mode: stat.st_mode & 0o7777,
+            owner: stat.st_uid,
         }
     }
+}
+
+/// Which symbolic links a look-up follows. None ever leads out of the directory that it is made beneath.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// All that stay inside.
+    Beneath,
+    /// Of these, the ones whose owner also owns what they lead to.
+    OfOwner,
+    /// None.
+    None,
 }
 
 /// Why a file cannot be opened or looked at.
@@ -134,19 +151,56 @@ pub fn open_directory(path: &Path) -> Result<OwnedFd, OpenError> {
 
 /// Opens a file for reading, beneath a directory: neither `..`, nor an absolute name, nor a symbolic
 /// link, nor one of `/proc`'s links leads out of it (RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS). Symbolic
-/// links that stay inside are followed. The directory itself is `.`.
+/// links that stay inside are followed as `links` says. The directory itself is `.`.
 ///
 /// A FIFO or a device opens without waiting (O_NONBLOCK) and never becomes our terminal (O_NOCTTY);
 /// the caller looks at [`FileStat::kind`] and serves neither.
-pub fn open_beneath(directory: impl AsFd, path: &Path) -> Result<OwnedFd, OpenError> {
-    let how = OpenHow::new()
-        .flags(OFlag::O_RDONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK | OFlag::O_NOCTTY)
-        .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+pub fn open_beneath(directory: impl AsFd, path: &Path, links: Links) -> Result<OwnedFd, OpenError> {
+    let reading = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
+    resolve_beneath(directory, path, links, reading)
+}
+
+/// Looks at what a name stands for beneath a directory, as [`open_beneath`] would find it, without
+/// opening it: neither permission to read nor a device's willingness is needed.
+pub fn stat_beneath(
+    directory: impl AsFd,
+    path: &Path,
+    links: Links,
+) -> Result<FileStat, OpenError> {
+    stat(resolve_beneath(directory, path, links, OFlag::O_PATH)?)
+}
+
+fn resolve_beneath(
+    directory: impl AsFd,
+    path: &Path,
+    links: Links,
+    flags: OFlag,
+) -> Result<OwnedFd, OpenError> {
+    let opened = openat2(&directory, path, flags, links == Links::Beneath);
+    match opened {
+        // There is a link on the way: only then it costs more than one call.
+        Err(Errno::ELOOP) if links == Links::OfOwner => {
+            super::owned_links::open(directory.as_fd(), path, flags)
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// openat2(2) beneath a directory, through symbolic links or through none.
+pub(super) fn openat2(
+    directory: impl AsFd,
+    path: &Path,
+    flags: OFlag,
+    follow: bool,
+) -> Result<OwnedFd, Errno> {
+    let beneath = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    let resolve = if follow { beneath } else { beneath | ResolveFlag::RESOLVE_NO_SYMLINKS };
+    let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(resolve);
     loop {
         count_call();
         match nix::fcntl::openat2(&directory, path, how) {
             Err(Errno::EINTR) => {}
-            result => return Ok(result?),
+            result => return result,
         }
     }
 }
@@ -277,7 +331,7 @@ mod tests {
     }
 
     fn open(root: &OwnedFd, path: &str) -> Result<OwnedFd, OpenError> {
-        open_beneath(root, Path::new(path))
+        open_beneath(root, Path::new(path), Links::Beneath)
     }
 
     #[test]
@@ -333,7 +387,7 @@ mod tests {
     fn stat_tells_kinds_sizes_and_changes() {
         let (tree, root) = tree();
         let page = Path::new("inside/page");
-        let before = stat(open_beneath(&root, page).expect("open")).expect("stat");
+        let before = stat(open_beneath(&root, page, Links::Beneath).expect("open")).expect("stat");
         assert_eq!((before.kind, before.bytes), (FileKind::File, 10));
         assert_eq!(stat_to_compare(&root, page), Ok(before));
         assert_eq!(stat(open(&root, ".").expect("open")).expect("stat").kind, FileKind::Directory);

@@ -10,10 +10,12 @@ use std::cell::Cell;
 
 pub mod affinity;
 pub mod clock;
+pub mod directory;
 pub mod environment;
 pub mod file;
 pub mod holder;
 pub mod limits;
+mod owned_links;
 pub mod signal;
 pub mod socket;
 pub mod steering;

@@ -5,6 +5,7 @@
 mod support;
 
 mod changing_files_50;
+mod conformance_40;
 mod descriptors_60;
 mod drain_60;
 mod files_30;
@@ -12,6 +13,9 @@ mod listening_50;
 mod operations_60;
 mod ownership_80;
 mod protocol_40;
+mod rfc3986_40;
+mod rfc9110_40;
+mod rfc9112_40;
 mod ring_10;
 mod selection_40;
 mod simulation_20;

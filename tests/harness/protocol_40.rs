@@ -1,4 +1,5 @@
-//! Layer 40: raw bytes over a socket, and what must come back.
+//! Layer 40: raw bytes over a socket, and what must come back, where it takes more than a case of
+//! [`conformance_40`](crate::conformance_40) can tell.
 
 use std::thread;
 
@@ -22,40 +23,6 @@ fn site() -> Site {
 }
 
 #[test]
-fn a_half_closed_peer_is_answered() {
-    let site = site();
-    let server = Server::start(site.serve());
-    for (path, body) in [("/small", b"small\n".to_vec()), ("/large", pattern(MIB))] {
-        let mut client = Client::connect(server.address());
-        client.send(get(path));
-        client.end_sending();
-        let response = client.response();
-        assert_eq!(response.status, 200);
-        assert!(response.body == body, "{path}");
-        assert_eq!(client.rest(), b"");
-    }
-    let mut client = Client::connect(server.address());
-    client.send([get("/small"), get("/large"), get("/small")].concat());
-    client.end_sending();
-    assert_eq!(client.response().body, b"small\n");
-    assert!(client.response().body == pattern(MIB));
-    assert_eq!(client.response().body, b"small\n");
-    assert_eq!(client.rest(), b"");
-    assert_eq!(server.stop().total("responses_2xx"), 5);
-}
-
-#[test]
-fn a_peer_that_half_closes_in_mid_head_is_told_nothing() {
-    let site = site();
-    let server = Server::start(site.serve());
-    let mut client = Client::connect(server.address());
-    client.send("GET /small HT");
-    client.end_sending();
-    assert_eq!(client.rest(), b"");
-    assert_eq!(server.stop().total("requests"), 0);
-}
-
-#[test]
 fn a_reset_in_mid_answer_hurts_nobody_else() {
     let site = Site::with("large", pattern(8 * MIB));
     site.write("small", "small\n");
@@ -75,21 +42,6 @@ fn a_reset_in_mid_answer_hurts_nobody_else() {
     // Files that the cache keeps open, and the last connection perhaps.
     wait_until("the connections are gone", || server.descriptors() <= idle + 3);
     assert_eq!(server.stop().total("drain_cut_off"), 0);
-}
-
-#[test]
-fn pipelined_requests_are_answered_in_their_order() {
-    let site = site();
-    let names: Vec<_> = (0..40).map(|n| format!("/{n}")).collect();
-    for (n, name) in names.iter().enumerate() {
-        site.write(&name[1..], pattern(n * 1700));
-    }
-    let server = Server::start(site.serve());
-    let mut client = Client::connect(server.address());
-    client.send(names.iter().map(|name| get(name)).collect::<String>());
-    for n in 0..names.len() {
-        assert!(client.response().body == pattern(n * 1700), "answer {n}");
-    }
 }
 
 #[test]
@@ -197,52 +149,6 @@ fn a_request_may_come_byte_by_byte() {
     }
     assert_eq!(client.response().body, b"small\n");
     assert_eq!(client.response().body, b"small\n");
-}
-
-/// How a server with the default limits answers `head`.
-fn status_of(server: &Server, head: &str) -> u16 {
-    let mut client = Client::connect(server.address());
-    client.send(head);
-    let response = client.response();
-    if response.status != 200 {
-        assert_eq!(response.field("connection"), Some("close"));
-        assert_eq!(client.rest(), b"");
-    }
-    response.status
-}
-
-#[test]
-fn heads_at_their_limits_are_taken_and_beyond_them_refused() {
-    let site = site();
-    let server = Server::start(site.serve());
-    // The request line, without its end.
-    let line = |bytes: usize| {
-        let query = "q".repeat(bytes - "GET /small? HTTP/1.1".len());
-        format!("GET /small?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    };
-    assert_eq!(status_of(&server, &line(8192 - 2)), 200);
-    assert_eq!(status_of(&server, &line(8192 + 1)), 414);
-    assert_eq!(status_of(&server, &line(200_000)), 414);
-    let fields = |count: usize| {
-        let more: String = (1..count).map(|n| format!("x-{n}: y\r\n")).collect();
-        format!("GET /small HTTP/1.1\r\nHost: localhost\r\n{more}\r\n")
-    };
-    assert_eq!(status_of(&server, &fields(100)), 200);
-    assert_eq!(status_of(&server, &fields(101)), 431);
-    let head = |bytes: usize| {
-        let rest = "GET /small HTTP/1.1\r\nHost: localhost\r\nx: \r\n\r\n".len();
-        let wide = "y".repeat(bytes - rest);
-        format!("GET /small HTTP/1.1\r\nHost: localhost\r\nx: {wide}\r\n\r\n")
-    };
-    assert_eq!(status_of(&server, &head(32_768)), 200);
-    assert_eq!(status_of(&server, &head(32_769)), 431);
-    assert_eq!(status_of(&server, &head(3 * MIB)), 431);
-    // A head without an end.
-    assert_eq!(
-        status_of(&server, &"GET /small HTTP/1.1\r\nx: ".replace('x', &"x".repeat(40_000))),
-        431
-    );
-    server.stop();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Layer 40: conditions, ranges, codings and OPTIONS over a socket.
+//! Layer 40: parts and codings of large files over a socket.
 
 use std::fs::File;
 use std::time::{Duration, UNIX_EPOCH};
@@ -46,40 +46,6 @@ fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn parts_arrive_whole_whatever_is_pipelined_around_them() {
-    let site = site();
-    let server = Server::start(site.serve());
-    let mut client = Client::connect(server.address());
-    for (path, bytes) in [("/small", 4000), ("/large", 3 * MIB)] {
-        let whole = pattern(bytes);
-        let last = bytes - 1;
-        let ranges = format!("Range: bytes={}-,0-0,100-1999\r\n", bytes - 1500);
-        client.send(
-            [
-                request(path, "Range: bytes=1000-1999\r\n"),
-                request(path, &ranges),
-                request(path, "Range: bytes=9999999-\r\n"),
-                request(path, ""),
-            ]
-            .concat(),
-        );
-        let one = client.response();
-        assert_eq!(one.status, 206);
-        assert!(one.body == whole[1000..2000]);
-        let several = client.response();
-        assert_eq!(several.status, 206);
-        let expected = [
-            (format!("bytes {}-{last}/{bytes}", bytes - 1500), whole[bytes - 1500..].to_vec()),
-            (format!("bytes 0-0/{bytes}"), whole[..1].to_vec()),
-            (format!("bytes 100-1999/{bytes}"), whole[100..2000].to_vec()),
-        ];
-        assert!(parts(&several) == expected, "{path}");
-        assert_eq!(client.response().status, 416);
-        assert!(client.response().body == whole);
-    }
-}
-
-#[test]
 fn large_parts_wait_for_a_slow_reader() {
     let site = site();
     let server = Server::start(site.serve());
@@ -91,23 +57,6 @@ fn large_parts_wait_for_a_slow_reader() {
     let expected = [&whole[2_000_000..], &whole[1..=1_000_000], &whole[1_500_000..=1_500_009]];
     assert!(bodies == expected);
     assert_eq!(client.get("/small").status, 200);
-}
-
-#[test]
-fn after_a_304_the_next_answer_begins_at_once() {
-    let site = site();
-    let server = Server::start(site.serve());
-    let mut client = Client::connect(server.address());
-    for path in ["/small", "/large"] {
-        let tag = client.get(path).field("etag").expect("a tag").to_owned();
-        let condition = format!("If-None-Match: \"x\", W/{tag}\r\n");
-        client.send([request(path, &condition), request(path, "If-Match: \"x\"\r\n")].concat());
-        let not_modified = client.head();
-        assert_eq!(not_modified.status, 304);
-        assert_eq!(not_modified.field("etag"), Some(&*tag));
-        assert_eq!(not_modified.field("content-length"), None);
-        assert_eq!(client.response().status, 412);
-    }
 }
 
 /// A compressed sibling has a type, a tag and a coding; who does not accept it gets the original.
@@ -133,22 +82,4 @@ fn a_compressed_sibling_is_one_coding() {
         assert_eq!(response.field("vary"), Some("Accept-Encoding"));
     }
     assert_ne!(plain.field("etag"), coded.field("etag"));
-}
-
-#[test]
-fn options_says_what_is_allowed() {
-    let site = site();
-    let server = Server::start(site.serve());
-    let mut client = Client::connect(server.address());
-    for target in ["/small", "/", "*"] {
-        client.send(format!("OPTIONS {target} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-        let response = client.head();
-        assert_eq!((response.status, response.field("allow")), (204, Some("GET, HEAD, OPTIONS")));
-        assert_eq!(response.field("content-length"), None);
-    }
-    for method in ["TRACE", "DELETE"] {
-        client.send(format!("{method} /small HTTP/1.1\r\nHost: localhost\r\n\r\n"));
-        let response = client.response();
-        assert_eq!((response.status, response.field("allow")), (405, Some("GET, HEAD, OPTIONS")));
-    }
 }

@@ -2,8 +2,9 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use onering::config::{self, Config, Facts, Overrides};
 use tempfile::TempDir;
 
 use super::Args;
@@ -47,6 +48,14 @@ impl Site {
     /// `onering serve` on this site.
     pub(crate) fn serve(&self) -> Args {
         Args::serve(&self.path(""))
+    }
+
+    /// The configuration of this site with these settings, resolved.
+    pub(crate) fn resolved(&self, settings: &str) -> Config {
+        let text = format!("[[site]]\nroot = {:?}\n{settings}\n", self.path(""));
+        let file = config::File { path: Path::new("resolved.toml"), text: &text };
+        let facts = Facts { allowed_cpus: vec![0], nofile: 1024 };
+        config::resolve(Some(file), &Overrides::default(), &facts).expect("good settings")
     }
 
     /// The same with settings: tables of the configuration file, such as `[timeouts]\nidle = "1s"`.

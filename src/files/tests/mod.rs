@@ -3,6 +3,8 @@
 mod bounds;
 mod change;
 mod names;
+mod pages;
+mod policies;
 mod select;
 
 use std::fs::{self, File};
@@ -43,15 +45,16 @@ fn cache() -> config::Cache {
         descriptors: 100,
         valid: Duration::from_millis(VALID_MS),
         inline_bytes: 1024,
+        error_page_bytes: 1000,
+        listing_entries: 100,
         etag: ETag::MtimeSize,
     }
 }
 
 fn site(root: &Path) -> config::Site {
     config::Site {
-        names: Vec::new(),
-        root: config::Root::Directory(root.into()),
         index: vec!["index.html".into(), "index.htm".into()],
+        ..config::Site::of(config::Root::Directory(root.into()))
     }
 }
 
@@ -71,7 +74,22 @@ impl Fixture {
     }
 
     fn with(root: TempDir, cache: config::Cache) -> Self {
-        let files = Files::open(&[site(root.path())], &cache).unwrap();
+        Self::with_site(root, cache, |_| {})
+    }
+
+    /// One whose site is told something else than by default.
+    fn told(tell: impl FnOnce(&mut config::Site)) -> Self {
+        Self::with_site(tempfile::tempdir().unwrap(), cache(), tell)
+    }
+
+    fn with_site(
+        root: TempDir,
+        cache: config::Cache,
+        tell: impl FnOnce(&mut config::Site),
+    ) -> Self {
+        let mut site = site(root.path());
+        tell(&mut site);
+        let files = Files::open(&[site], &cache).unwrap();
         Self { root, files, now: Now::new(LATER_S, 0) }
     }
 
@@ -260,8 +278,7 @@ fn a_query_does_not_select_a_file() {
 
 #[test]
 fn the_welcome_site_is_one_page() {
-    let welcome =
-        config::Site { names: Vec::new(), root: config::Root::Welcome, index: Vec::new() };
+    let welcome = config::Site::of(config::Root::Welcome);
     let mut files = Files::open(&[welcome], &cache()).unwrap();
     let mut get =
         |target: &str, now: Now| -> Answer { files.reply(SITE, &get(target), &now).into() };
@@ -279,6 +296,7 @@ fn the_welcome_site_is_one_page() {
 fn refusals_have_a_page() {
     let mut fixture = Fixture::new();
     let reply = fixture.files.status(
+        SITE,
         Status::METHOD_NOT_ALLOWED,
         Persistence::Close,
         false,

@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 use proptest::prelude::*;
 
 use super::*;
+use crate::http::ImfDate;
 
 /// The fixture's files are as old as this.
 const OLD: Duration = Duration::from_secs(1_704_067_200);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 
-use onering::files::{FileBody, Files, Now, Reply, Request};
+use onering::files::{FileBody, Files, Now, Reply, Request, SiteId};
 use onering::http::{
     Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestHead, Status,
     Take,
@@ -169,11 +169,11 @@ impl<'a> Server<'a> {
             Method::Other => Status::NOT_IMPLEMENTED,
             _ => Status::METHOD_NOT_ALLOWED,
         };
-        self.files.status(status, persistence, false, now)
+        self.files.status(SiteId::DEFAULT, status, persistence, false, now)
     }
 
     fn page(&mut self, status: Status, now: &Now) -> Reply {
-        self.files.status(status, Persistence::Close, false, now)
+        self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, now)
     }
 
     fn send(&mut self, wire: &mut Wire, now: &Now, random: &mut fastrand::Rng) -> bool {

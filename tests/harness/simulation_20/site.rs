@@ -45,17 +45,15 @@ fn write(root: &Path, name: &str, bytes: &[u8]) {
 
 /// A file cache of the site, with nothing in it.
 pub(super) fn open() -> Files {
-    let site = config::Site {
-        names: Vec::new(),
-        root: config::Root::Directory(ROOT.path().into()),
-        index: vec!["index.html".into()],
-    };
+    let site = config::Site::of(config::Root::Directory(ROOT.path().into()));
     let cache = config::Cache {
         entries: 100,
         bytes: 1 << 16,
         descriptors: 10,
         valid: Duration::from_secs(1),
         inline_bytes: INLINE_BYTES,
+        error_page_bytes: 1000,
+        listing_entries: 100,
         etag: config::ETag::MtimeSize,
     };
     Files::open(&[site], &cache).expect("the root is there")

@@ -1,0 +1,9 @@
+//! Layer 40: RFC 9112, HTTP/1.1 on the wire. See [`conformance_40`](crate::conformance_40).
+
+mod connection;
+mod field_lines;
+mod host;
+mod limits;
+mod message_format;
+mod request_line;
+mod request_target;
