@@ -74,10 +74,15 @@ impl<K: Kernel> Shard<K> {
         self.wheel.advance(now_ms, &mut self.fired);
         let mut fired = std::mem::take(&mut self.fired);
         for slot in fired.drain(..) {
-            let Some(connection) = self.connections.get(slot as usize) else { continue };
+            let Some(connection) = self.connections.get_mut(slot as usize) else { continue };
             let token = Token { slot, generation: connection.generation };
+            if let Writing::Body { step: step @ Step::AwaitMemory, .. } = &mut connection.writing {
+                *step = Step::Ready;
+                self.ready.push_back(token);
+            }
             // Deadlines move ahead without the wheel's knowledge.
-            let due_ms = connection.since_ms + self.limit_ms(connection.awaiting);
+            let (since_ms, awaiting) = (connection.since_ms, connection.awaiting);
+            let due_ms = since_ms + self.limit_ms(awaiting);
             if due_ms > now_ms {
                 self.wheel.schedule(slot, due_ms);
             } else {
@@ -190,6 +195,7 @@ impl<K: Kernel> Shard<K> {
             Phase::Lingering { discarded } => {
                 *discarded += bytes;
                 if *discarded > LINGER_BYTES {
+                    self.assignment.counters.linger_cut_off.add(1);
                     self.shut(token);
                 }
             }

@@ -94,7 +94,12 @@ impl<K: Kernel> Shard<K> {
         let now_ms = self.now.monotonic_ms;
         match self.draining {
             Draining::No => false,
-            Draining::Cutting { ends_ms } => self.connections.is_empty() || now_ms >= ends_ms,
+            Draining::Cutting { ends_ms } if now_ms >= ends_ms => {
+                let left = self.connections.len() as u64;
+                self.assignment.counters.drain_abandoned.add(left);
+                true
+            }
+            Draining::Cutting { .. } => self.connections.is_empty(),
             Draining::Answering { ends_ms } if now_ms >= ends_ms => {
                 self.cut();
                 self.connections.is_empty()

@@ -218,7 +218,7 @@ impl<K: Kernel> Shard<K> {
             _ => {}
         }
         if !self.is_current(token) {
-            self.assignment.counters.stale_completions.add(1);
+            self.assignment.counters.late_completions.add(1);
             return;
         }
         match event {

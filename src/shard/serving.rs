@@ -140,7 +140,7 @@ impl<K: Kernel> Shard<K> {
                 }
                 Take::Refused(refusal) => {
                     used = input.len();
-                    counters.refused.add(1);
+                    counters.count_refusal(refusal);
                     tracing::debug!(refusal = refusal.name(), "request refused");
                     self.files.status(
                         SiteId::DEFAULT,

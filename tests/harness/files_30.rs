@@ -50,6 +50,29 @@ fn a_peer_that_does_not_read_keeps_no_cold_file_from_others() {
     assert!(server.stop().total("cold_reads") >= 2);
 }
 
+#[test]
+fn cold_files_take_turns_with_the_buffers_that_there_are() {
+    const FILES: usize = 8;
+    let Some(site) = site_on_disk() else { return };
+    for number in 0..FILES {
+        write_large(&site.path(&number.to_string()), 1);
+        evict(&site.path(&number.to_string()));
+    }
+    let server = Server::start(site.serve_with("[ring]\nfixed_buffers = 1").cpus("0"));
+    let mut clients: Vec<_> = (0..FILES).map(|_| Client::connect(server.address())).collect();
+    // All of them come in one turn.
+    server.pause();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send(format!("GET /{number} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    }
+    server.resume();
+    for client in &mut clients {
+        assert!(client.response().body == block(0), "other bytes");
+    }
+    drop(clients);
+    assert!(server.stop().total("cold_reads_waited") > 0);
+}
+
 /// The serving thread of a server with one shard.
 struct ServingThread {
     /// Its directory in `/proc`.

@@ -133,3 +133,22 @@ fn a_peer_that_does_not_close_is_left_after_a_while() {
     wait_until("the connection is gone", || server.descriptors() <= idle);
     assert_eq!(server.stop().total("timeouts_linger"), 1);
 }
+
+#[test]
+fn a_peer_that_sends_on_and_on_after_the_end_is_cut_off() {
+    let site = Site::with("file", "content");
+    let settings = "[timeouts]\nlinger = \"1h\"\nidle = \"1h\"\nhead = \"1h\"";
+    let server = Server::start(site.serve_with(settings));
+    let client = Client::connect(server.address());
+    let mut writer = client.stream().try_clone().expect("there are descriptors");
+    writer.write_all(b"no request\r\n\r\n").expect("the server listens");
+    let mut sent = 0;
+    while writer.write_all(&[0; 65_536]).is_ok() {
+        sent += 65_536;
+        assert!(sent < 64 * MIB, "it is not cut off");
+    }
+    drop(client);
+    assert!(sent >= 16 * MIB, "cut off after {sent} bytes");
+    let stats = server.stop();
+    assert_eq!((stats.total("linger_cut_off"), stats.total("timeouts_linger")), (1, 0));
+}
