@@ -24,7 +24,7 @@ pub struct RunReport {
     pub load: Load,
     /// Seconds measured, warm-up excluded.
     pub measured_s: f64,
-    /// Right responses: status 200 and the expected length.
+    /// Right responses: the expected status and length.
     pub requests: u64,
     /// Right responses per second.
     pub requests_per_s: f64,
@@ -58,6 +58,10 @@ pub struct Load {
     pub pipeline: usize,
     /// After how many requests a connection is closed; absent: never.
     pub requests_per_connection: Option<u64>,
+    /// More fields of each request.
+    pub fields: Vec<String>,
+    /// The status of right responses.
+    pub status: u16,
     /// `1.0` or `1.1`.
     pub http: String,
     /// The CPUs of the generator's threads.
@@ -205,6 +209,8 @@ mod tests {
                 connections: 8,
                 pipeline: 1,
                 requests_per_connection: None,
+                fields: Vec::new(),
+                status: 200,
                 http: "1.1".into(),
                 cpus: vec![1],
             },

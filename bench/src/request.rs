@@ -4,7 +4,9 @@
 //! range of a [`Script`].
 
 use crate::target::Target;
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 
 /// The HTTP version that is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,72 @@ pub enum Version {
     Http10,
     /// HTTP/1.1; persistent unless `Connection: close` says otherwise.
     Http11,
+}
+
+/// What all requests of a run say, besides their targets and what becomes of the connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// The version.
+    pub version: Version,
+    /// More fields, in this order.
+    pub fields: Vec<Field>,
+}
+
+impl Wording {
+    /// Nothing but what each request must say.
+    pub fn plain(version: Version) -> Self {
+        Self { version, fields: Vec::new() }
+    }
+}
+
+/// A field that is sent with every request, such as `Range: bytes=0-1023`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    name: String,
+    value: String,
+}
+
+/// Why a text is no field to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FieldError {
+    /// There is no colon, or what is before it is no name.
+    #[error("write a field as `Name: value`")]
+    Form,
+    /// The value would end the line.
+    #[error("a value cannot have control characters")]
+    Value,
+    /// The client writes this field itself, or would not understand the answer.
+    #[error("Host and Connection are the client's own, and it sends no bodies")]
+    Reserved,
+}
+
+impl FromStr for Field {
+    type Err = FieldError;
+
+    /// A line as a head has it (RFC 9110 §5).
+    fn from_str(line: &str) -> Result<Self, FieldError> {
+        let (name, value) = line.split_once(':').ok_or(FieldError::Form)?;
+        let is_token =
+            |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(FieldError::Form);
+        }
+        let own = ["host", "connection", "content-length", "transfer-encoding", "expect"];
+        if own.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            return Err(FieldError::Reserved);
+        }
+        let value = value.trim_matches([' ', '\t']);
+        if value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
+            return Err(FieldError::Value);
+        }
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.value)
+    }
 }
 
 /// What a request says about its connection.
@@ -40,14 +108,14 @@ impl Script {
     /// Prepares requests for `targets` (not empty), of which up to `batch_max` are sent at once.
     pub fn new(
         targets: &[Target],
-        version: Version,
+        wording: &Wording,
         persistence: Persistence,
         batch_max: usize,
     ) -> Self {
         let mut bytes = Vec::new();
         let mut starts = vec![0];
         for target in targets.iter().cycle().take(targets.len() + batch_max - 1) {
-            append(&mut bytes, target, version, persistence);
+            append(&mut bytes, target, wording, persistence);
             starts.push(bytes.len());
         }
         Self { bytes: bytes.into(), starts: starts.into(), targets: targets.len() }
@@ -69,16 +137,20 @@ impl Script {
     }
 }
 
-fn append(bytes: &mut Vec<u8>, target: &Target, version: Version, persistence: Persistence) {
-    let (version, connection) = match (version, persistence) {
+fn append(bytes: &mut Vec<u8>, target: &Target, wording: &Wording, persistence: Persistence) {
+    let (version, connection) = match (wording.version, persistence) {
         (Version::Http10, Persistence::Persist) => ("1.0", "Connection: keep-alive\r\n"),
         (Version::Http11, Persistence::Close) => ("1.1", "Connection: close\r\n"),
         (Version::Http10, Persistence::Close) => ("1.0", ""),
         (Version::Http11, Persistence::Persist) => ("1.1", ""),
     };
     let Target { authority, path } = target;
-    let request = format!("GET {path} HTTP/{version}\r\nHost: {authority}\r\n{connection}\r\n");
+    let mut request = format!("GET {path} HTTP/{version}\r\nHost: {authority}\r\n{connection}");
+    for field in &wording.fields {
+        request += &format!("{field}\r\n");
+    }
     bytes.extend_from_slice(request.as_bytes());
+    bytes.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -92,7 +164,8 @@ mod tests {
     #[test]
     fn one_request_says_what_it_must_and_no_more() {
         let text = |version, persistence| {
-            let script = Script::new(&targets(&["http://h:1/p"]), version, persistence, 1);
+            let wording = Wording::plain(version);
+            let script = Script::new(&targets(&["http://h:1/p"]), &wording, persistence, 1);
             String::from_utf8(script.bytes()[script.batch(0, 1)].to_vec()).unwrap()
         };
         let (persist, close) = (Persistence::Persist, Persistence::Close);
@@ -109,9 +182,30 @@ mod tests {
     }
 
     #[test]
+    fn more_fields_are_sent_in_order() {
+        let fields = ["Range:bytes=0-1", "x-y: \t a  b "].map(|line| line.parse().unwrap()).into();
+        let wording = Wording { version: Version::Http10, fields };
+        let script = Script::new(&targets(&["http://h/p"]), &wording, Persistence::Close, 1);
+        let text = String::from_utf8(script.bytes().to_vec()).unwrap();
+        assert_eq!(text, "GET /p HTTP/1.0\r\nHost: h\r\nRange: bytes=0-1\r\nx-y: a  b\r\n\r\n");
+    }
+
+    #[test]
+    fn fields_that_would_break_a_request_are_refused() {
+        let error = |line: &str| line.parse::<Field>().unwrap_err();
+        for line in ["", "no colon", ": value", "a b: c", "a : c", "\u{e9}: c"] {
+            assert_eq!(error(line), FieldError::Form, "{line:?}");
+        }
+        assert_eq!(error("A: b\r\nC: d"), FieldError::Value);
+        assert_eq!(error("connection: close"), FieldError::Reserved);
+        assert_eq!(error("Content-Length: 3"), FieldError::Reserved);
+    }
+
+    #[test]
     fn a_batch_may_begin_at_any_target_and_wraps() {
         let list = targets(&["http://h/a", "http://h/bb", "http://h/c"]);
-        let script = Script::new(&list, Version::Http11, Persistence::Persist, 4);
+        let plain = Wording::plain(Version::Http11);
+        let script = Script::new(&list, &plain, Persistence::Persist, 4);
         for first in 0..3 {
             for count in 1..=4 {
                 let batch = &script.bytes()[script.batch(first, count)];

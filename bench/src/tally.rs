@@ -22,7 +22,7 @@ pub struct Errors {
     pub ended: u64,
     /// Connections on which nothing came within the time allowed.
     pub timeout: u64,
-    /// Responses with another status than 200.
+    /// Responses with another status than the one that is right.
     pub status: u64,
     /// Responses whose body has another length than the first one of the same target.
     pub length: u64,
@@ -64,7 +64,7 @@ impl Errors {
 /// Counted during the measured interval.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Responses that were right: status 200 and the expected length.
+    /// Responses that were right: the expected status and length.
     pub requests: u64,
     /// Bytes received, heads included.
     pub received_bytes: u64,

@@ -71,7 +71,12 @@ fn agrees(head: &RequestHead<'_>, expected: &reference::Head<'_>) {
     assert_eq!(head.version == Version::Http11, expected.is_http11);
     assert_eq!(head.host, expected.host);
     assert_eq!(head.bytes, expected.bytes);
-    assert_eq!(head.body == RequestBody::Present, expected.has_body);
+    let body = match expected.body {
+        reference::Body::None => RequestBody::None,
+        reference::Body::Length(bytes) => RequestBody::Length(bytes),
+        reference::Body::Chunked => RequestBody::Chunked,
+    };
+    assert_eq!((head.body, head.expects_continue), (body, expected.expects_continue));
     let persistence = match (expected.closes, expected.is_http11) {
         (true, _) => Persistence::Close,
         (false, true) => Persistence::KeepAlive,

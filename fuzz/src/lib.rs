@@ -3,6 +3,7 @@
 //! | target | reads | holds it against |
 //! |---|---|---|
 //! | [`head`] | a request head | a parser of its own ([`reference`]), and httparse |
+//! | [`chunked`] | a chunked body | a decoder of its own, which needs all of it, and httparse |
 //! | [`target`] | a request target | percent-encoding, and a stack of segments |
 //! | [`range`] | a length in the first line, and a `Range` | a set of bytes |
 //! | [`conditional`] | validators in the first line, and field lines | RFC 9110 §13.2.2, step by step |
@@ -16,6 +17,7 @@
 //!
 //! Nothing here is shared with the code that is checked, and nothing is fast for its own sake.
 
+pub mod chunked;
 pub mod conditional;
 pub mod connection;
 pub mod date;
@@ -33,6 +35,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("chunked", chunked::check),
     ("conditional", conditional::check),
     ("connection", connection::check),
     ("date", date::check),

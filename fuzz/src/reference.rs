@@ -21,14 +21,27 @@ pub struct Head<'a> {
     pub host: Option<&'a [u8]>,
     /// The connection is to end; or, of HTTP/1.0, is not asked to go on.
     pub closes: bool,
-    /// A body follows.
-    pub has_body: bool,
+    /// What follows.
+    pub body: Body,
+    /// The body is not sent before the server has said something.
+    pub expects_continue: bool,
     /// Names and values.
     pub fields: Vec<(&'a [u8], &'a [u8])>,
     /// Bytes of the request line without its end.
     pub request_line_bytes: usize,
     /// Bytes of all.
     pub bytes: usize,
+}
+
+/// What follows a head.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Another head.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunked,
 }
 
 /// Reads the head that `input` begins with, if it is whole and accepted.
@@ -82,12 +95,23 @@ pub fn read(input: &[u8]) -> Option<Head<'_>> {
         [host] if is_authority(host) => Some(host).filter(|host| !host.is_empty()),
         _ => return None,
     };
-    let has_body = match (&values("content-length")[..], &values("transfer-encoding")[..]) {
-        ([], []) => false,
-        ([length], []) => decimal(length)? > 0,
-        ([], [coding]) if is_http11 && coding.eq_ignore_ascii_case(b"chunked") => true,
+    let body = match (&values("content-length")[..], &values("transfer-encoding")[..]) {
+        ([], []) => Body::None,
+        ([length], []) => match decimal(length)? {
+            0 => Body::None,
+            bytes => Body::Length(bytes),
+        },
+        ([], [coding]) if is_http11 && coding.eq_ignore_ascii_case(b"chunked") => Body::Chunked,
         _ => return None,
     };
+    let expectations = values("expect").join(&b',');
+    let mut expectations: Vec<_> =
+        expectations.split(|&byte| byte == b',').map(super::trim).collect();
+    expectations.retain(|expectation| !expectation.is_empty());
+    let is_known = |expectation: &&[u8]| expectation.eq_ignore_ascii_case(b"100-continue");
+    if is_http11 && !expectations.iter().all(is_known) {
+        return None;
+    }
     let asks = |option: &str| {
         let is_it = |member: &[u8]| super::trim(member).eq_ignore_ascii_case(option.as_bytes());
         values("connection").iter().any(|value| value.split(|&byte| byte == b',').any(is_it))
@@ -99,7 +123,8 @@ pub fn read(input: &[u8]) -> Option<Head<'_>> {
         is_http11,
         host: authority.or(host),
         closes: asks("close") || (!is_http11 && !asks("keep-alive")),
-        has_body,
+        expects_continue: is_http11 && !expectations.is_empty() && body != Body::None,
+        body,
         request_line_bytes: request_line.len(),
         bytes,
         fields,
@@ -107,13 +132,13 @@ pub fn read(input: &[u8]) -> Option<Head<'_>> {
 }
 
 /// A line that ends in CRLF and has no other CR, and what follows it.
-fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     let line = bytes[..end].strip_suffix(b"\r")?;
     (!line.contains(&b'\r')).then_some((line, &bytes[end + 1..]))
 }
 
-fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = (&line[..colon], super::trim(&line[colon + 1..]));
     let is_text = |&byte: &u8| byte == b'\t' || (byte >= b' ' && byte != 0x7f);
@@ -121,7 +146,7 @@ fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// RFC 9110 §5.6.2
-fn is_token(word: &[u8]) -> bool {
+pub(super) fn is_token(word: &[u8]) -> bool {
     let is_tchar = |&byte: &u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte);
     !word.is_empty() && word.iter().all(is_tchar)
 }

@@ -48,6 +48,14 @@ pub const HEAD_BYTES: usize = 32 * KIB;
 /// Apache's figure; browsers send about fifteen, proxies add a few. Bounds the parser's table.
 pub const FIELDS: usize = 100;
 
+/// nginx's figure. A form or a call of an API is a few KiB; whoever wants to have files sent to him
+/// knows how large they are.
+pub const BODY_BYTES: u64 = MIB as u64;
+
+/// Apache's figure: a line that brings less is no line, while a body of the largest size may still
+/// come over a modem, in 36 minutes.
+pub const BODY_RATE_BYTES: u64 = 500;
+
 /// A pipelining client must not keep the others waiting; sixteen small answers are some 50 µs of work.
 pub const REQUESTS_PER_TURN: usize = 16;
 
@@ -59,6 +67,10 @@ pub const BACKLOG: i32 = 4096;
 
 /// A head fits into a few packets; ten seconds leave room for two of them to be lost and sent again.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Apache's figure. Small bodies fit into a few packets, as heads do; but a user's line may be busy
+/// with the body itself, and what it brings extends the time ([`BODY_RATE_BYTES`]).
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A user reads a page for longer, but its resources are asked for within seconds. An idle connection
 /// costs little here, so that longer is fine too.
@@ -150,6 +162,8 @@ pub(super) fn limits() -> Limits {
         request_line_bytes: REQUEST_LINE_BYTES,
         head_bytes: HEAD_BYTES,
         fields: FIELDS,
+        body_bytes: BODY_BYTES,
+        body_rate_bytes: BODY_RATE_BYTES,
         connections_per_shard: 0,
         requests_per_turn: REQUESTS_PER_TURN,
         pipeline_bytes: PIPELINE_BYTES,
@@ -160,6 +174,7 @@ pub(super) fn limits() -> Limits {
 pub(super) fn timeouts() -> Timeouts {
     Timeouts {
         head: HEAD_TIMEOUT,
+        body: BODY_TIMEOUT,
         idle: IDLE_TIMEOUT,
         write_stall: WRITE_STALL_TIMEOUT,
         linger: LINGER_TIMEOUT,

@@ -97,6 +97,10 @@ fn limits(mut table: Table<'_>, draft: &mut Draft) {
     });
     t.set("head", draft, bytes(KIB..=MIB), |draft, bytes| draft.config.limits.head_bytes = bytes);
     t.set("fields", draft, whole(1..=10_000), |draft, count| draft.config.limits.fields = count);
+    t.set("body", draft, bytes(0..=1 << 50), |draft, bytes| draft.config.limits.body_bytes = bytes);
+    t.set("body_rate", draft, bytes(1..=1 << 30), |draft, bytes| {
+        draft.config.limits.body_rate_bytes = bytes;
+    });
     t.set("connections_per_shard", draft, whole(1..=1 << 20), |draft, count| {
         draft.config.limits.connections_per_shard = count;
     });
@@ -116,6 +120,7 @@ fn timeouts(mut table: Table<'_>, draft: &mut Draft) {
     let t = &mut table;
     let some = || duration(10 * MS, 24 * HOUR);
     t.set("head", draft, some(), |draft, time| draft.config.timeouts.head = time);
+    t.set("body", draft, some(), |draft, time| draft.config.timeouts.body = time);
     t.set("idle", draft, some(), |draft, time| draft.config.timeouts.idle = time);
     t.set("write_stall", draft, some(), |draft, time| draft.config.timeouts.write_stall = time);
     t.set("linger", draft, some(), |draft, time| draft.config.timeouts.linger = time);

@@ -80,6 +80,11 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Field lines of a request head. Beyond: 431.
     pub fields: usize,
+    /// Bytes of a request body's data, in whatever coding it is transferred. Beyond: 413.
+    pub body_bytes: u64,
+    /// Bytes per second of a request body. Each so many bytes that come extend its time,
+    /// [`Timeouts::body`], by a second.
+    pub body_rate_bytes: u64,
     /// Connections of one shard. Beyond: accepting pauses; the backlog holds newcomers.
     pub connections_per_shard: usize,
     /// Pipelined requests that one connection may have answered in one turn of the loop.
@@ -95,6 +100,9 @@ pub struct Limits {
 pub struct Timeouts {
     /// From a request's first byte to the end of its head. Beyond: 408.
     pub head: Duration,
+    /// From the end of a request's head to the end of its body, extended by what has come of it
+    /// ([`Limits::body_rate_bytes`]). Beyond: 408.
+    pub body: Duration,
     /// Between a response and the next request's first byte. Beyond: closed without a word.
     pub idle: Duration,
     /// Without one byte acknowledged while a response is being sent. Beyond: reset.

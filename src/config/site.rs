@@ -96,8 +96,8 @@ pub enum Dotfiles {
 }
 
 /// The statuses that a page can be made for: the errors that the server answers with.
-pub const ERRORS: [u16; 15] =
-    [400, 403, 404, 405, 408, 412, 413, 414, 416, 421, 431, 500, 501, 503, 505];
+pub const ERRORS: [u16; 16] =
+    [400, 403, 404, 405, 408, 412, 413, 414, 416, 417, 421, 431, 500, 501, 503, 505];
 
 impl Site {
     /// A site with this root and the defaults.

@@ -98,6 +98,8 @@ symlinks = "off"
 request_line = "1KiB"
 head = "2KiB"
 fields = 3
+body = "25KiB"
+body_rate = "26B"
 connections_per_shard = 4
 requests_per_turn = 5
 pipeline = "7KiB"
@@ -105,6 +107,7 @@ backlog = 8
 
 [timeouts]
 head = "9s"
+body = "27s"
 idle = "10s"
 write_stall = "11s"
 linger = "12s"
@@ -177,6 +180,8 @@ min_wait = "24us"
             request_line_bytes: 1024,
             head_bytes: 2048,
             fields: 3,
+            body_bytes: 25 << 10,
+            body_rate_bytes: 26,
             connections_per_shard: 4,
             requests_per_turn: 5,
             pipeline_bytes: 7 << 10,
@@ -184,6 +189,7 @@ min_wait = "24us"
         },
         timeouts: Timeouts {
             head: Duration::from_secs(9),
+            body: Duration::from_secs(27),
             idle: Duration::from_secs(10),
             write_stall: Duration::from_secs(11),
             linger: Duration::from_secs(12),
@@ -245,7 +251,7 @@ fn all_problems_are_reported_at_once_in_order() {
         "test.toml:5:8: limits.head: ",
         "test.toml:6:10: limits.fields: ",
         "test.toml:8:8: timeouts.idle: ",
-        "test.toml:9:1: timeouts.idel: unknown key; known here: head, idle, ",
+        "test.toml:9:1: timeouts.idel: unknown key; known here: head, body, idle, ",
     ];
     assert_eq!(problems.len(), starts.len(), "{problems:#?}");
     for (problem, start) in problems.iter().zip(starts) {

@@ -26,6 +26,8 @@ pub use authority::host_of;
 pub use field_lines::{Field, FieldLines};
 pub use refusal::Refusal;
 
+pub(super) use bytes::{TCHAR, is_field_text};
+
 use fields::Fields;
 
 /// The most field lines that a head may have, whatever [`HeadLimits::fields`] says: their places
@@ -105,13 +107,15 @@ pub enum Persistence {
     Close,
 }
 
-/// Whether a body follows a request head.
+/// What follows a request head (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestBody {
-    /// The next request follows.
+    /// The next request.
     None,
-    /// A body follows: `Content-Length` above zero, or a chunked one.
-    Present,
+    /// A body of so many bytes, never zero.
+    Length(u64),
+    /// A chunked body, which may turn out to be empty.
+    Chunked,
 }
 
 /// A request head that can be answered.
@@ -131,8 +135,11 @@ pub struct RequestHead<'a> {
     pub host: Option<&'a [u8]>,
     /// What the client asks for. The answer says what [`Connection`](super::Connection) says.
     pub persistence: Persistence,
-    /// Whether a body follows.
+    /// What follows.
     pub body: RequestBody,
+    /// The client may wait for `100 Continue`, or for the final answer, before it sends the body
+    /// (RFC 9110 §10.1.1). Never set without a body, or by HTTP/1.0.
+    pub expects_continue: bool,
     /// The field lines, for what selects a representation.
     pub fields: FieldLines<'a>,
     /// Bytes of the whole head: skipped empty lines, and the final CRLF, included.
@@ -233,6 +240,7 @@ fn judge<'a>(
 
     let lines = &head[request_line_bytes..head.len() - CRLF_BYTES];
     let host = fields.host(version)?;
+    let body = fields.body(version)?;
     let (target, authority) = target_form::split(method, target)?;
     Ok(RequestHead {
         method,
@@ -240,7 +248,8 @@ fn judge<'a>(
         version,
         host: authority.or(host),
         persistence: fields.persistence(version),
-        body: fields.body(version)?,
+        body,
+        expects_continue: fields.expects_continue(version)? && body != RequestBody::None,
         fields: FieldLines::new(lines, fields.selecting()),
         bytes: skipped + head.len(),
     })

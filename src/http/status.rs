@@ -42,6 +42,7 @@ statuses! {
     CONTENT_TOO_LARGE = 413 "Content Too Large";
     URI_TOO_LONG = 414 "URI Too Long";
     RANGE_NOT_SATISFIABLE = 416 "Range Not Satisfiable";
+    EXPECTATION_FAILED = 417 "Expectation Failed";
     MISDIRECTED_REQUEST = 421 "Misdirected Request";
     REQUEST_HEADER_FIELDS_TOO_LARGE = 431 "Request Header Fields Too Large";
     INTERNAL_SERVER_ERROR = 500 "Internal Server Error";

@@ -120,7 +120,7 @@ ring_counters!(counters {
     responses_4xx,
     /// Responses 500 to 599.
     responses_5xx,
-    /// Requests that were refused because their head broke a rule or a limit.
+    /// Requests that were refused because they broke a rule or a limit.
     refused,
     /// Of these, requests whose request line was longer than `limits.request_line`.
     refused_request_line,
@@ -128,11 +128,27 @@ ring_counters!(counters {
     refused_head,
     /// Of these, requests with more field lines than `limits.fields`.
     refused_fields,
+    /// Of these, requests whose body was larger than it may be.
+    refused_body_too_large,
+    /// Of these, requests whose peer ended before the end of the body.
+    refused_body_cut,
+    /// Of these, requests with a fault in the chunks of their body, or in its trailers.
+    refused_chunks,
+    /// Of these, requests that expected what we do not know.
+    refused_expectation,
+    /// Request bodies that were read to their end.
+    bodies,
+    /// Requests that were answered without their body, because the peer waited before it sent it.
+    bodies_declined,
+    /// Bytes of data in request bodies.
+    body_bytes,
     /// Bytes of heads and bodies handed to the kernel.
     bytes_sent,
 
     /// Connections that did not finish a request head in time.
     timeouts_head,
+    /// Connections that did not send the whole of a request body in time.
+    timeouts_body,
     /// Connections that sent no further request in time.
     timeouts_idle,
     /// Connections whose peer acknowledged nothing of a response in time.
@@ -235,13 +251,25 @@ impl Counters {
         class.add(1);
     }
 
-    /// Counts a refused request; those that met a limit under its name, too.
+    /// Counts a request that was refused; one that met a limit, under its name too.
     pub fn count_refusal(&self, refusal: Refusal) {
         self.refused.add(1);
         match refusal {
             Refusal::RequestLineTooLong => self.refused_request_line.add(1),
             Refusal::HeadTooLong => self.refused_head.add(1),
             Refusal::TooManyFields => self.refused_fields.add(1),
+            Refusal::BodyTooLarge => self.refused_body_too_large.add(1),
+            Refusal::BodyCut => self.refused_body_cut.add(1),
+            Refusal::Expectation => self.refused_expectation.add(1),
+            Refusal::ChunkSize
+            | Refusal::ChunkSizeTooLong
+            | Refusal::ChunkExtension
+            | Refusal::ChunkLineEnd
+            | Refusal::ChunkDataEnd
+            | Refusal::ChunkOverhead
+            | Refusal::TrailerLine
+            | Refusal::TrailerTooLong
+            | Refusal::TooManyTrailers => self.refused_chunks.add(1),
             _ => {}
         }
     }
@@ -356,6 +384,10 @@ mod tests {
             refused_request_line: 1,
             refused_head: 1,
             refused_fields: 1,
+            refused_body_too_large: 1,
+            refused_body_cut: 1,
+            refused_expectation: 1,
+            refused_chunks: 9,
             ..Values::default()
         };
         assert_eq!(counters.values(), expected);

@@ -199,6 +199,8 @@ impl<K: Kernel> Shard<K> {
             writing: Writing::Idle,
             phase: Phase::Open,
             parted: false,
+            held: None,
+            body_bytes: 0,
             awaiting: http::Awaiting::FirstHead,
             since_ms: self.now.monotonic_ms,
             stall: Stall::default(),

@@ -9,12 +9,13 @@
 
 use std::time::Duration;
 
+use crate::config::Config;
 use crate::files::SiteId;
 use crate::http::{Awaiting, Persistence, Status};
 use crate::ring::Token;
 
 use super::Shard;
-use super::connection::{Phase, Receiving, Stall, Step, Writing};
+use super::connection::{Connection, Phase, Receiving, Stall, Step, Writing};
 use super::kernel::Kernel;
 
 /// Looks for progress in the time in which a peer must take something.
@@ -22,6 +23,26 @@ const STALL_LOOKS: u8 = 4;
 
 /// Bytes that a peer may still send after our last answer before it is cut off.
 const LINGER_BYTES: usize = 16 << 20;
+
+/// When a connection's wait for the present thing is over.
+///
+/// Every byte of a body extends its time: one that keeps up the least rate is never cut off, and one
+/// that dribbles in is, whatever it brings at a time.
+fn due_ms<S>(config: &Config, connection: &Connection<S>) -> u64 {
+    let timeouts = &config.timeouts;
+    let limit: Duration = match connection.awaiting {
+        Awaiting::FirstHead | Awaiting::Head => timeouts.head,
+        Awaiting::Body => {
+            let extension_ms =
+                connection.body_bytes.saturating_mul(1000) / config.limits.body_rate_bytes;
+            timeouts.body.saturating_add(Duration::from_millis(extension_ms))
+        }
+        Awaiting::NextRequest => timeouts.idle,
+        Awaiting::Answer => timeouts.write_stall / u32::from(STALL_LOOKS),
+        Awaiting::Close => timeouts.linger,
+    };
+    connection.since_ms.saturating_add(limit.as_millis() as u64)
+}
 
 impl<K: Kernel> Shard<K> {
     /// After anything has happened to a connection: what does it wait for now, and until when?
@@ -48,21 +69,8 @@ impl<K: Kernel> Shard<K> {
             connection.awaiting = awaiting;
             connection.since_ms = self.now.monotonic_ms;
             connection.stall = Stall::default();
-            let due_ms = connection.since_ms + self.limit_ms(awaiting);
-            self.wheel.schedule(token.slot, due_ms);
+            self.wheel.schedule(token.slot, due_ms(&self.config, connection));
         }
-    }
-
-    /// How long that may take.
-    fn limit_ms(&self, awaiting: Awaiting) -> u64 {
-        let timeouts = &self.config.timeouts;
-        let limit: Duration = match awaiting {
-            Awaiting::FirstHead | Awaiting::Head => timeouts.head,
-            Awaiting::NextRequest => timeouts.idle,
-            Awaiting::Answer => timeouts.write_stall / u32::from(STALL_LOOKS),
-            Awaiting::Close => timeouts.linger,
-        };
-        limit.as_millis() as u64
     }
 
     /// Acts on the deadlines that have come.
@@ -81,8 +89,7 @@ impl<K: Kernel> Shard<K> {
                 self.ready.push_back(token);
             }
             // Deadlines move ahead without the wheel's knowledge.
-            let (since_ms, awaiting) = (connection.since_ms, connection.awaiting);
-            let due_ms = since_ms + self.limit_ms(awaiting);
+            let due_ms = due_ms(&self.config, connection);
             if due_ms > now_ms {
                 self.wheel.schedule(slot, due_ms);
             } else {
@@ -99,11 +106,12 @@ impl<K: Kernel> Shard<K> {
             // The ring has it in hand.
             (Phase::Shut, _) => {}
             // What came in time counts although the ring has yet to bring it: a turn brings but some
-            // of what has come, which after a pause of the process is much. It ends with the head's
-            // largest size, however a peer times its bytes.
-            (Phase::Open, Awaiting::FirstHead | Awaiting::Head | Awaiting::NextRequest)
-                if self.kernel.has_unread(&connection.socket) =>
-            {
+            // of what has come, which after a pause of the process is much. It ends with the largest
+            // size of a head or a body, however a peer times its bytes.
+            (
+                Phase::Open,
+                Awaiting::FirstHead | Awaiting::Head | Awaiting::Body | Awaiting::NextRequest,
+            ) if self.kernel.has_unread(&connection.socket) => {
                 counters.deadlines_put_off.add(1);
                 self.wheel.schedule(token.slot, self.now.monotonic_ms + 1);
             }
@@ -117,6 +125,10 @@ impl<K: Kernel> Shard<K> {
             }
             (Phase::Open, Awaiting::Head) => {
                 counters.timeouts_head.add(1);
+                self.refuse(token, Status::REQUEST_TIMEOUT);
+            }
+            (Phase::Open, Awaiting::Body) => {
+                counters.timeouts_body.add(1);
                 self.refuse(token, Status::REQUEST_TIMEOUT);
             }
             (Phase::Open, Awaiting::NextRequest) => {
@@ -133,6 +145,7 @@ impl<K: Kernel> Shard<K> {
         connection.http.refuse();
         connection.http.answered();
         connection.input.clear();
+        connection.held = None;
         let reply =
             self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, &self.now);
         self.assignment.counters.count_response(status.code());
@@ -161,8 +174,7 @@ impl<K: Kernel> Shard<K> {
             return self.reset(token);
         }
         connection.since_ms = self.now.monotonic_ms;
-        let due_ms = connection.since_ms + self.limit_ms(Awaiting::Answer);
-        self.wheel.schedule(token.slot, due_ms);
+        self.wheel.schedule(token.slot, due_ms(&self.config, connection));
     }
 
     /// Sends our FIN, and waits for the peer's: unless that has come, or the peer has itself asked
@@ -185,8 +197,7 @@ impl<K: Kernel> Shard<K> {
         connection.input = Vec::new();
         connection.awaiting = Awaiting::Close;
         connection.since_ms = self.now.monotonic_ms;
-        let due_ms = connection.since_ms + self.limit_ms(Awaiting::Close);
-        self.wheel.schedule(token.slot, due_ms);
+        self.wheel.schedule(token.slot, due_ms(&self.config, connection));
     }
 
     /// Throws away what a peer sends after our last answer.

@@ -9,6 +9,7 @@
 
 use std::rc::Rc;
 
+use crate::files::Reply;
 use crate::http;
 use crate::ring::OperationId;
 
@@ -26,6 +27,12 @@ pub(super) struct Connection<S> {
     pub(super) receiving: Receiving,
     pub(super) writing: Writing,
     pub(super) phase: Phase,
+    /// The answer to a request whose body is still coming: it is sent when that has ended, so that
+    /// a body that breaks a rule is refused in its place, and a peer that writes before it reads is
+    /// not waited for.
+    pub(super) held: Option<Box<Reply>>,
+    /// Bytes of data that have come of that body.
+    pub(super) body_bytes: u64,
     /// Whether the peer has asked for the end, and has sent nothing after that.
     pub(super) parted: bool,
     /// What it waits for, since when.

@@ -39,7 +39,7 @@ use slab::Slab;
 
 use crate::config::Config;
 use crate::files::{Files, Now, OpenError};
-use crate::http::HeadLimits;
+use crate::http::{HeadLimits, RequestLimits};
 use crate::metrics::Counters;
 use crate::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Token, Wait};
 use crate::sys;
@@ -85,7 +85,7 @@ pub struct Assignment<S = OwnedFd> {
 pub struct Shard<K: Kernel = Ring> {
     assignment: Assignment<K::Socket>,
     config: Arc<Config>,
-    head_limits: HeadLimits,
+    request_limits: RequestLimits,
     kernel: K,
     files: Files,
     inbox: Arc<Inbox<K>>,
@@ -133,10 +133,13 @@ impl<K: Kernel> Shard<K> {
     ) -> Result<Self, StartError> {
         let files = Files::open(&config.sites, &config.cache)?;
         let inbox = Arc::new(Inbox::new(kernel.address().map_err(StartError::Inbox)?));
-        let head_limits = HeadLimits {
-            request_line_bytes: config.limits.request_line_bytes,
-            head_bytes: config.limits.head_bytes,
-            fields: config.limits.fields,
+        let request_limits = RequestLimits {
+            head: HeadLimits {
+                request_line_bytes: config.limits.request_line_bytes,
+                head_bytes: config.limits.head_bytes,
+                fields: config.limits.fields,
+            },
+            body_bytes: config.limits.body_bytes,
         };
         let now = Now::new(kernel.realtime_s(), kernel.monotonic_ms());
         Ok(Shard {
@@ -153,7 +156,7 @@ impl<K: Kernel> Shard<K> {
             spare_inputs: Vec::new(),
             assignment,
             config,
-            head_limits,
+            request_limits,
             kernel,
             files,
             inbox,

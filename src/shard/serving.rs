@@ -111,7 +111,8 @@ impl<K: Kernel> Shard<K> {
         self.go_on(token);
     }
 
-    /// Answers the requests at the start of `input`; returns how many bytes they were.
+    /// Answers the requests at the start of `input`; returns how many bytes they were. A body is
+    /// thrown away as it comes, and its request answered after that.
     ///
     /// Whole answers go to the ring in one submission. The first one with a body to pull ends the
     /// batch: it is alone on the socket until it is over.
@@ -122,6 +123,7 @@ impl<K: Kernel> Shard<K> {
         let mut requests = 0;
         let mut answer_bytes = 0;
         let mut pulled = None;
+        let mut held = connection.held.take().map(|reply| *reply);
         while pulled.is_none() {
             if requests == self.config.limits.requests_per_turn {
                 counters.turn_requests_capped.add(1);
@@ -131,15 +133,37 @@ impl<K: Kernel> Shard<K> {
                 counters.turn_bytes_capped.add(1);
                 break;
             }
-            let reply = match connection.http.take(&input[used..], &self.head_limits) {
+            let reply = match connection.http.take(&input[used..], &self.request_limits) {
                 Take::Request(head) => {
                     used += head.bytes;
-                    connection.parted =
-                        head.persistence == Persistence::Close && head.body == RequestBody::None;
-                    reply_to(&mut self.files, &head, connection.http.persistence(), &self.now)
+                    let has_body = head.body != RequestBody::None;
+                    connection.parted = head.persistence == Persistence::Close && !has_body;
+                    // Files want no body. A peer that waits to be asked for it is told so at once.
+                    let declined = head.expects_continue && used == input.len();
+                    if declined {
+                        connection.http.decline_body();
+                        counters.bodies_declined.add(1);
+                    }
+                    let persistence = connection.http.persistence();
+                    let reply = reply_to(&mut self.files, &head, persistence, &self.now);
+                    if has_body && !declined {
+                        connection.body_bytes = 0;
+                        held = Some(reply);
+                        continue;
+                    }
+                    reply
+                }
+                Take::Body(piece) => {
+                    used += piece.bytes;
+                    connection.body_bytes += piece.data.len() as u64;
+                    counters.body_bytes.add(piece.data.len() as u64);
+                    let Some(reply) = held.take_if(|_| piece.is_last) else { continue };
+                    counters.bodies.add(1);
+                    reply
                 }
                 Take::Refused(refusal) => {
                     used = input.len();
+                    held = None;
                     counters.count_refusal(refusal);
                     tracing::debug!(refusal = refusal.name(), "request refused");
                     self.files.status(
@@ -167,6 +191,7 @@ impl<K: Kernel> Shard<K> {
                 }
             }
         }
+        connection.held = held.map(Box::new);
         counters.requests.add(requests as u64);
         self.send_answers(token, pulled);
         used
@@ -215,7 +240,8 @@ impl<K: Kernel> Shard<K> {
             }
             None => {
                 connection.writing = Writing::Idle;
-                if connection.input.is_empty() {
+                // The end of the peer's side may cut a body off.
+                if connection.input.is_empty() && connection.receiving != Receiving::Over {
                     self.settle(token);
                 } else {
                     self.serve_input(token);

@@ -157,10 +157,12 @@ fn an_early_answer_arrives_although_the_body_is_sent_first() {
     let server = Server::start(site.serve());
     let body = vec![b'b'; 3_000_000];
     for (head, status) in [
-        ("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n", 405),
+        ("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n", 413),
         ("POST /small HTTP/1.1\r\nHost: a b\r\nContent-Length: 3000000\r\n\r\n", 400),
-        ("GET /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n", 200),
-        ("GET /large HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n", 200),
+        ("GET /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3000000\r\n\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nz", 400),
+        ("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n100001", 413),
         ("\0", 400),
     ] {
         for _ in 0..10 {

@@ -19,6 +19,7 @@ use std::time::Duration;
   onering-bench compare --profile quick --json result.json
   onering-bench compare --cells 1k-64,1k-512 --servers onering,floor --rounds 9
   onering-bench compare --profile smoke --clients run
+  onering-bench compare --servers onering,former --former ./onering-before --clients run
 
 The JSON's schema is named by its first field, onering-bench/compare/1. Exit codes: see
 onering-bench --help.")]
@@ -53,6 +54,9 @@ pub(super) struct Arguments {
     /// The onering program, if not beside this one or in the search path
     #[arg(long, value_name = "PATH")]
     onering: Option<PathBuf>,
+    /// The program of a former build, for `--servers onering,former`
+    #[arg(long, value_name = "PATH")]
+    former: Option<PathBuf>,
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -93,7 +97,13 @@ impl Arguments {
             client_cpu: self.client_cpu,
             seed: self.seed.unwrap_or_else(|| fastrand::u64(..)),
             onering: self.onering.clone(),
+            former: self.former.clone(),
         };
+        if options.servers.contains(&Server::Former) != options.former.is_some() {
+            return Err(CommandError::Usage(
+                "a former build is compared by --former PATH and `former` among the --servers",
+            ));
+        }
         if options.duration < Duration::from_millis(1) {
             return Err(CommandError::Usage("--duration must be at least 1ms"));
         }

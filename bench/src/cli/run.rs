@@ -2,7 +2,7 @@
 
 use super::{CommandError, Cpus, Verdict, print_text, write_json};
 use crate::client::{self, CONNECTIONS_MAX, PIPELINE_MAX, Plan};
-use crate::request::Version;
+use crate::request::{Field, Version, Wording};
 use crate::target::Targets;
 use clap::ValueEnum;
 use nix::unistd::Pid;
@@ -19,6 +19,7 @@ use std::time::Duration;
   onering-bench run --target http://127.0.0.1:8080/ --connections 64 --duration 10s --cpus 1
   onering-bench run --target @urls.txt --duration 10s --server-pid 4711 --json result.json
   onering-bench run --target http://127.0.0.1:8080/ --close --connections 64
+  onering-bench run --target http://127.0.0.1:8080/ --header Range:bytes=0-99 --status 206
 
 Connections that end (--close, --requests-per-connection) do so by the server's close: the
 last request says Connection: close and the FIN is awaited. The JSON's schema is named by its
@@ -57,6 +58,12 @@ pub(super) struct Arguments {
     /// Speak HTTP/1.0
     #[arg(long)]
     http10: bool,
+    /// A field of every request, such as "If-None-Match: *"; may be given more than once
+    #[arg(long, value_name = "FIELD")]
+    header: Vec<Field>,
+    /// The status of right answers; others are errors
+    #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..600))]
+    status: u16,
     /// Give a connection up after standing still so long
     #[arg(long, value_name = "T", default_value = "5s", value_parser = parse_duration)]
     timeout: Duration,
@@ -112,7 +119,11 @@ impl Arguments {
             } else {
                 self.requests_per_connection
             },
-            version: if self.http10 { Version::Http10 } else { Version::Http11 },
+            wording: Wording {
+                version: if self.http10 { Version::Http10 } else { Version::Http11 },
+                fields: self.header.clone(),
+            },
+            status: self.status,
             cpus: self.cpus.clone(),
             warmup: self.warmup,
             duration: self.duration,

@@ -12,7 +12,7 @@ use crate::response::{FrameError, Framer, Head, HeadMemory};
 use crate::tally::Tally;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The requests of a thread, prepared both ways.
 pub(super) struct Scripts {
@@ -21,11 +21,20 @@ pub(super) struct Scripts {
 }
 
 /// What is known of a target from its responses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct TargetMemory {
+    /// The status of right responses.
+    status: u16,
     head: HeadMemory,
     /// Body length of the first right response; all others must have it.
     body_bytes: Option<u64>,
+}
+
+impl TargetMemory {
+    /// Nothing but which status is right.
+    pub(super) fn new(status: u16) -> Self {
+        Self { status, head: HeadMemory::default(), body_bytes: None }
+    }
 }
 
 /// What is to be sent next: a range of the script for `persistence`.
@@ -140,7 +149,7 @@ impl Exchanges {
                 return Ok(());
             };
             self.in_flight.pop_front();
-            judge(head, &mut memory.body_bytes, now - queued, tally);
+            judge(head, memory, now - queued, tally);
             if !head.persistent {
                 self.in_flight.clear();
                 self.left = 0;
@@ -160,10 +169,10 @@ impl Exchanges {
     }
 }
 
-fn judge(head: Head, expected: &mut Option<u64>, latency: std::time::Duration, tally: &mut Tally) {
-    if head.status != 200 {
+fn judge(head: Head, right: &mut TargetMemory, latency: Duration, tally: &mut Tally) {
+    if head.status != right.status {
         tally.errors.status += 1;
-    } else if head.body_bytes != *expected.get_or_insert(head.body_bytes) {
+    } else if head.body_bytes != *right.body_bytes.get_or_insert(head.body_bytes) {
         tally.errors.length += 1;
     } else {
         tally.answered(latency);
@@ -173,7 +182,7 @@ fn judge(head: Head, expected: &mut Option<u64>, latency: std::time::Duration, t
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::Version;
+    use crate::request::{Version, Wording};
     use crate::target::Target;
 
     const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
@@ -193,7 +202,8 @@ mod tests {
         fn new(targets: usize, pipeline: usize, requests: u64) -> Self {
             let list: Vec<Target> =
                 (0..targets).map(|i| format!("http://h/{i}").parse().unwrap()).collect();
-            let script = |persistence| Script::new(&list, Version::Http11, persistence, pipeline);
+            let plain = Wording::plain(Version::Http11);
+            let script = |persistence| Script::new(&list, &plain, persistence, pipeline);
             let mut exchanges = Exchanges::new(pipeline);
             exchanges.begin(requests);
             Self {
@@ -201,7 +211,7 @@ mod tests {
                     persist: script(Persistence::Persist),
                     close: script(Persistence::Close),
                 },
-                targets: vec![TargetMemory::default(); targets],
+                targets: vec![TargetMemory::new(200); targets],
                 cursor: 0,
                 tally: Tally::new(),
                 exchanges,

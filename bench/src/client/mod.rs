@@ -18,7 +18,7 @@ mod tests;
 
 use crate::process::{ProcessError, Sample, Usage};
 use crate::report::{ClientCost, Cost, Load, RUN_SCHEMA, RunReport, per};
-use crate::request::Version;
+use crate::request::{Version, Wording};
 use crate::tally::Tally;
 use crate::target::Targets;
 use interval::Measured;
@@ -49,8 +49,10 @@ pub struct Plan {
     pub pipeline: usize,
     /// After how many requests (at least 1) a connection ends; `None`: never.
     pub requests_per_connection: Option<u64>,
-    /// The HTTP version.
-    pub version: Version,
+    /// What every request says.
+    pub wording: Wording,
+    /// The status of right answers.
+    pub status: u16,
     /// The CPUs of the threads, one each; not empty.
     pub cpus: Vec<usize>,
     /// Before anything is counted.
@@ -115,7 +117,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, RunError> {
     if let Some(server) = plan.server {
         Sample::of_tree(server)?;
     }
-    let answer = preflight::ask(&plan.targets, plan.version, plan.timeout)?;
+    let answer = preflight::ask(plan)?;
     let begin = Instant::now() + plan.warmup;
     let threads: Vec<JoinHandle<Result<Measured, RunError>>> = shares(plan)
         .into_iter()
@@ -211,10 +213,12 @@ fn load(plan: &Plan) -> Load {
         connections: plan.connections,
         pipeline: plan.pipeline,
         requests_per_connection: plan.requests_per_connection,
-        http: match plan.version {
+        http: match plan.wording.version {
             Version::Http10 => "1.0".to_owned(),
             Version::Http11 => "1.1".to_owned(),
         },
+        fields: plan.wording.fields.iter().map(ToString::to_string).collect(),
+        status: plan.status,
         cpus: plan.cpus.clone(),
     }
 }

@@ -3,12 +3,12 @@
 //! A wrong URL is told at once and not as a million wrong answers; and the size of the answer says
 //! how large receive buffers should be.
 
-use crate::request::{Persistence, Script, Version};
+use crate::request::{Persistence, Script};
 use crate::response::{FrameError, Framer, Head, HeadMemory};
-use crate::target::Targets;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+
+use super::Plan;
 
 /// Why the run does not begin.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +30,15 @@ pub enum PreflightError {
     /// Not a response that can be framed.
     #[error("the first answer cannot be read: {0}")]
     Framing(#[from] FrameError),
-    /// Another status than 200.
-    #[error("GET {path} was answered with status {status}, not 200")]
+    /// Another status than the one that is right.
+    #[error("GET {path} was answered with status {status}, not {expected}")]
     Status {
         /// What was asked for.
         path: String,
         /// What came.
         status: u16,
+        /// What is right.
+        expected: u16,
     },
 }
 
@@ -48,17 +50,14 @@ pub(super) struct Answer {
 }
 
 /// Asks for the first target on a connection of its own.
-pub(super) fn ask(
-    targets: &Targets,
-    version: Version,
-    timeout: Duration,
-) -> Result<Answer, PreflightError> {
-    let address = targets.address;
+pub(super) fn ask(plan: &Plan) -> Result<Answer, PreflightError> {
+    let Plan { targets, wording, status: expected, timeout, .. } = plan;
+    let (address, expected, timeout) = (targets.address, *expected, *timeout);
     let mut stream = TcpStream::connect_timeout(&address, timeout)
         .map_err(|error| PreflightError::Connect { address, error })?;
     stream.set_read_timeout(Some(timeout))?;
     stream.set_write_timeout(Some(timeout))?;
-    let script = Script::new(&targets.list[..1], version, Persistence::Close, 1);
+    let script = Script::new(&targets.list[..1], wording, Persistence::Close, 1);
     stream.write_all(script.bytes())?;
     let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
     let (mut buffer, mut bytes) = (vec![0; 64 * 1024], 0);
@@ -70,9 +69,10 @@ pub(super) fn ask(
         bytes += received as u64;
         let mut input = &buffer[..received];
         match framer.next(&mut input, &mut memory)? {
-            Some(Head { status: 200, .. }) => return Ok(Answer { bytes }),
+            Some(Head { status, .. }) if status == expected => return Ok(Answer { bytes }),
             Some(Head { status, .. }) => {
-                return Err(PreflightError::Status { path: targets.list[0].path.clone(), status });
+                let path = targets.list[0].path.clone();
+                return Err(PreflightError::Status { path, status, expected });
             }
             None => {}
         }

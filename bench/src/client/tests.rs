@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::floor::Floor;
+
 use crate::tally::Errors;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -15,7 +16,8 @@ fn plan(address: SocketAddr) -> Plan {
         connections: 4,
         pipeline: 1,
         requests_per_connection: None,
-        version: Version::Http11,
+        wording: Wording::plain(Version::Http11),
+        status: 200,
         cpus: onering::sys::affinity::allowed_cpus()[..1].to_vec(),
         warmup: Duration::ZERO,
         duration: DURATION,
@@ -131,7 +133,7 @@ fn http_1_0_without_persistence_reconnects() {
             stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok").unwrap();
         }
     });
-    let report = report(&Plan { version: Version::Http10, ..plan(address) });
+    let report = report(&Plan { wording: Wording::plain(Version::Http10), ..plan(address) });
     assert!(report.connects > 4, "{report}");
     assert_eq!(report.errors, Errors::default());
 }

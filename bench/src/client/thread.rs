@@ -105,7 +105,7 @@ struct Client {
 impl Client {
     fn new(plan: &Plan, share: &Share, ring: Ring) -> Self {
         let list = &plan.targets.list;
-        let script = |persistence| Script::new(list, plan.version, persistence, plan.pipeline);
+        let script = |persistence| Script::new(list, &plan.wording, persistence, plan.pipeline);
         let scripts =
             Scripts { persist: script(Persistence::Persist), close: script(Persistence::Close) };
         let connection = || Connection {
@@ -123,7 +123,7 @@ impl Client {
             requests_per_connection: plan.requests_per_connection.unwrap_or(u64::MAX),
             timeout: plan.timeout,
             cursor: share.first_target,
-            targets: vec![TargetMemory::default(); list.len()],
+            targets: vec![TargetMemory::new(plan.status); list.len()],
             connections: std::iter::repeat_with(connection).take(share.connections).collect(),
             tally: Tally::new(),
         }

@@ -22,7 +22,7 @@ use onering::sys::affinity;
 use peer::{Assignment, Server};
 use running::{Running, ServerError};
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
@@ -80,6 +80,8 @@ pub struct Options {
     pub seed: u64,
     /// This project's server, if not beside this program or in the search path.
     pub onering: Option<PathBuf>,
+    /// A former build of it.
+    pub former: Option<PathBuf>,
 }
 
 /// Why there is no comparison.
@@ -234,15 +236,16 @@ pub fn compare(
     affinity::pin(options.client_cpu)?;
     let mut stage = Stage::new(options)?;
     let mut random = fastrand::Rng::with_seed(options.seed);
-    let total = options.rounds as usize * options.cells.len() * clients.len() * servers.len();
+    let plan: Vec<_> = (0..options.rounds)
+        .flat_map(|round| order(&mut random, round, &options.cells, &clients, &servers))
+        .collect();
+    let total = plan.len();
     progress(&format!(
         "{total} measurements of {:.1} s, about {:.0} minutes",
         options.duration.as_secs_f64(),
         (total as f64 * (options.duration + WARMUP + OVERHEAD).as_secs_f64() / 60.0).ceil()
     ));
-    let plan = (0..options.rounds)
-        .flat_map(|round| order(&mut random, round, &options.cells, &clients, &servers));
-    for (done, (round, cell, client, server)) in plan.collect::<Vec<_>>().into_iter().enumerate() {
+    for (done, (round, cell, client, server)) in plan.into_iter().enumerate() {
         let what = format!("{} {} {}", server.0.name(), cell.name, client.0.name());
         let line = match stage.measure(cell, client, server) {
             Ok(taken) => {
@@ -274,13 +277,13 @@ type Program<'a, T> = (T, &'a Path);
 
 /// One round: cells, clients and servers in random order, the servers of one cell and client next
 /// to each other.
-fn order<'a, S: Copy, C: Copy>(
+fn order<'a, C: Copy>(
     random: &mut fastrand::Rng,
     round: u32,
     cells: &[Cell],
     clients: &'a [(C, PathBuf)],
-    servers: &'a [(S, PathBuf)],
-) -> Vec<(u32, Cell, Program<'a, C>, Program<'a, S>)> {
+    servers: &'a [(Server, PathBuf)],
+) -> Vec<(u32, Cell, Program<'a, C>, Program<'a, Server>)> {
     let mut blocks: Vec<_> = cells
         .iter()
         .flat_map(|&cell| clients.iter().map(move |(client, path)| (cell, (*client, &**path))))
@@ -288,8 +291,11 @@ fn order<'a, S: Copy, C: Copy>(
     random.shuffle(&mut blocks);
     let mut all = Vec::new();
     for (cell, client) in blocks {
-        let mut contenders: Vec<_> =
-            servers.iter().map(|(server, path)| (*server, path.as_path())).collect();
+        let mut contenders: Vec<_> = servers
+            .iter()
+            .filter(|(server, _)| server.takes_part(cell))
+            .map(|(server, path)| (*server, path.as_path()))
+            .collect();
         random.shuffle(&mut contenders);
         all.extend(contenders.into_iter().map(|server| (round, cell, client, server)));
     }
@@ -306,7 +312,11 @@ fn programs(options: &Options, skipped: &mut Vec<Skipped>) -> Installed {
     };
     let mut servers = Vec::new();
     for &server in &options.servers {
-        let named = options.onering.clone().filter(|_| server == Server::Onering);
+        let named = match server {
+            Server::Onering => options.onering.clone(),
+            Server::Former => options.former.clone(),
+            _ => None,
+        };
         match named.or_else(|| server.program()) {
             Some(program) => servers.push((server, program)),
             None => skip(server.name()),
@@ -347,7 +357,12 @@ impl<'a> Stage<'a> {
         fs::create_dir(&root).map_err(CompareError::Files)?;
         for cell in &options.cells {
             let text = (0..cell.file_bytes).map(|i| b'a' + (i % 26) as u8).collect::<Vec<_>>();
-            fs::write(root.join(cell.file_name()), text).map_err(CompareError::Files)?;
+            let path = root.join(cell.file_name());
+            fs::write(&path, text)
+                .and_then(|()| {
+                    File::options().write(true).open(&path)?.set_modified(cell::written())
+                })
+                .map_err(CompareError::Files)?;
         }
         let interrupt = Interrupt::hold().map_err(CompareError::Signals)?;
         Ok(Self { options, interrupt, files, root, next_port: FIRST_PORT })
@@ -402,8 +417,12 @@ impl<'a> Stage<'a> {
         command.args(["--duration", &format!("{}ms", self.options.duration.as_millis())]);
         command.args(["--warmup", &format!("{}ms", WARMUP.as_millis())]);
         command.args(["--server-pid", &running.pid().to_string()]);
+        command.args(["--status", &cell.part.status().to_string()]);
         if cell.close {
             command.arg("--close");
+        }
+        if let Some(field) = cell.part.field() {
+            command.args(["--header", &field]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = self.interrupt.spawn(&mut command)?.wait_with_output()?;
@@ -449,7 +468,7 @@ struct Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cell::CELLS;
+    use cell::{CELLS, Part};
 
     #[test]
     fn a_round_has_each_combination_once_and_servers_stay_together() {
@@ -457,17 +476,20 @@ mod tests {
         let clients = [(Client::Run, PathBuf::new()), (Client::Wrk, PathBuf::new())];
         let mut random = fastrand::Rng::with_seed(7);
         let plan = order(&mut random, 3, &CELLS, &clients, &servers);
-        assert_eq!(plan.len(), CELLS.len() * clients.len() * servers.len());
         let mut blocks = Vec::new();
-        for block in plan.chunks(servers.len()) {
+        for block in plan.chunk_by(|a, b| (a.1, a.2.0) == (b.1, b.2.0)) {
             let (round, cell, client, _) = block[0];
-            assert!(block.iter().all(|m| (m.0, m.1, m.2) == (round, cell, client)));
+            assert!(block.iter().all(|m| m.0 == round));
             let mut names: Vec<_> = block.iter().map(|m| m.3.0.name()).collect();
             names.sort_unstable();
-            assert_eq!(names, ["floor", "h2o", "lighttpd", "nginx", "onering"]);
+            match cell.part {
+                Part::Whole => assert_eq!(names, ["floor", "h2o", "lighttpd", "nginx", "onering"]),
+                _ => assert_eq!(names, ["h2o", "lighttpd", "nginx", "onering"]),
+            }
             assert!(!blocks.contains(&(cell.name, client.0.name())));
             blocks.push((cell.name, client.0.name()));
         }
+        assert_eq!(blocks.len(), CELLS.len() * clients.len());
     }
 
     #[test]
@@ -482,6 +504,7 @@ mod tests {
             client_cpu,
             seed: 0,
             onering: None,
+            former: None,
         };
         let here = affinity::allowed_cpus()[0];
         for (server_cpu, client_cpu) in [(1, 1), (here, 1023), (1023, here)] {

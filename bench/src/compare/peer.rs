@@ -1,6 +1,6 @@
 //! The servers: where their programs are and how each is told to serve a directory.
 
-use super::cell::Cell;
+use super::cell::{Cell, Part};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -14,6 +14,8 @@ use std::process::Command;
 pub enum Server {
     /// This project's server.
     Onering,
+    /// A former build of it.
+    Former,
     /// A bare ring that answers canned bytes.
     Floor,
     /// nginx.
@@ -40,13 +42,14 @@ pub struct Assignment<'a> {
 }
 
 impl Server {
-    /// All of them, in the order of the tables.
+    /// Those that are compared if nothing else is said, in the order of the tables.
     pub const ALL: [Self; 5] = [Self::Onering, Self::Floor, Self::Nginx, Self::H2o, Self::Lighttpd];
 
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Onering => "onering",
+            Self::Former => "former",
             Self::Floor => "floor",
             Self::Nginx => "nginx",
             Self::H2o => "h2o",
@@ -54,7 +57,7 @@ impl Server {
         }
     }
 
-    /// Its program, if there is one: this project's beside the running one, others in the search
+    /// Its program, if there is one that need not be named: this project's beside the running one, others in the search
     /// path and where packages put servers.
     pub fn program(self) -> Option<PathBuf> {
         match self {
@@ -64,7 +67,13 @@ impl Server {
                 if is_program(&beside) { Some(beside) } else { find(self.name()) }
             }
             Self::Nginx | Self::H2o | Self::Lighttpd => find(self.name()),
+            Self::Former => None,
         }
+    }
+
+    /// Whether it gives this kind of answer at all.
+    pub fn takes_part(self, cell: Cell) -> bool {
+        self != Self::Floor || cell.part == Part::Whole
     }
 
     /// The command that serves in the foreground; writes the configuration that it needs.
@@ -76,7 +85,7 @@ impl Server {
         };
         let (address_text, cpu) = (address.to_string(), cpu.to_string());
         match self {
-            Self::Onering => {
+            Self::Onering | Self::Former => {
                 push(&[&"serve", &root, &"--listen", &address_text, &"--cpus", &cpu]);
             }
             Self::Floor => {
@@ -105,7 +114,7 @@ impl Server {
     /// Its configuration; empty for those that are told everything on the command line.
     fn template(self) -> &'static str {
         match self {
-            Self::Onering | Self::Floor => "",
+            Self::Onering | Self::Former | Self::Floor => "",
             Self::Nginx => include_str!("../../peers/nginx.conf.template"),
             Self::H2o => include_str!("../../peers/h2o.conf.template"),
             Self::Lighttpd => include_str!("../../peers/lighttpd.conf.template"),
@@ -146,6 +155,7 @@ fn is_program(file: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::compare::cell::CELLS;
+    use clap::ValueEnum;
 
     #[test]
     fn every_place_of_a_template_is_filled_in() {
@@ -156,7 +166,7 @@ mod tests {
             cpu: 0,
             cell: CELLS[0],
         };
-        for server in Server::ALL {
+        for &server in Server::value_variants() {
             let text = render(server.template(), &assignment);
             assert!(!text.contains("{{") && !text.contains("}}"), "{text}");
             if !server.template().is_empty() {

@@ -137,7 +137,9 @@ fn check_answer(server: Server, assignment: &Assignment<'_>) -> Result<(), Serve
     let path = format!("/{name}");
     let mut stream = TcpStream::connect_timeout(&assignment.address, ANSWER)?;
     stream.set_read_timeout(Some(ANSWER))?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", assignment.address);
+    let part = assignment.cell.part;
+    let field = part.field().map_or(String::new(), |field| format!("{field}\r\n"));
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{field}\r\n", assignment.address);
     stream.write_all(request.as_bytes())?;
     let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
     let (mut answer, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
@@ -155,16 +157,19 @@ fn check_answer(server: Server, assignment: &Assignment<'_>) -> Result<(), Serve
             Err(_) => return Err(wrong("it cannot be framed")),
         }
     };
-    if head.status != 200 {
-        return Err(wrong("the status is not 200"));
+    if head.status != part.status() {
+        return Err(wrong("the status is another one"));
     }
-    if head.body_bytes != assignment.cell.file_bytes as u64 {
-        return Err(wrong("the length is not that of the file"));
+    let body_bytes = part.body_bytes(assignment.cell.file_bytes);
+    if head.body_bytes != body_bytes as u64 {
+        return Err(wrong("the length is another one"));
     }
     if head.persistent == assignment.cell.close && !server.serves_files() {
         return Err(wrong("the connection is not kept or closed as told"));
     }
-    if server.serves_files() && !answer.ends_with(&fs::read(assignment.root.join(name))?) {
+    if server.serves_files()
+        && !answer.ends_with(&fs::read(assignment.root.join(name))?[..body_bytes])
+    {
         return Err(wrong("the body is not that of the file"));
     }
     Ok(())

@@ -3,10 +3,11 @@
 use super::cell::{CELLS, Cell};
 use super::peer::Server;
 use super::{Client, Comparison, Measurement, Skipped};
+use clap::ValueEnum;
 use std::fmt;
 
-/// Servers that the others are put in relation to.
-const REFERENCES: [Server; 2] = [Server::Floor, Server::Nginx];
+/// Servers that the others are put in relation to, where they were measured.
+const REFERENCES: [Server; 3] = [Server::Former, Server::Floor, Server::Nginx];
 
 /// Ratios to one reference, each within one round.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -117,19 +118,22 @@ impl fmt::Display for Comparison {
 }
 
 fn write_block(f: &mut fmt::Formatter<'_>, block: &Block<'_>) -> fmt::Result {
+    let references =
+        REFERENCES.map(Some).map(|server| server.filter(|&s| block.of(s).next().is_some()));
+    let references = || references.into_iter().flatten();
     write!(f, "  {:<9} {:<11} {:<11}", "server", "requests/s", "CPU µs/req")?;
     for figure in ["rate", "CPU"] {
-        for reference in REFERENCES {
+        for reference in references() {
             write!(f, " {:<18}", format!("{figure} ÷ {}", reference.name()))?;
         }
     }
     writeln!(f)?;
-    for server in Server::ALL {
+    for &server in Server::value_variants() {
         let Some(rate) = block.median(server, RATE) else { continue };
         let cpu = block.median(server, CPU).map(|cpu| format!("{cpu:.2}"));
         write!(f, "  {:<9} {rate:<11.0} {}", server.name(), column(cpu, 11))?;
         for figure in [RATE, CPU] {
-            for reference in REFERENCES {
+            for reference in references() {
                 let ratio = block.ratio(server, reference, figure);
                 write!(f, " {}", column(ratio.filter(|_| server != reference), 18))?;
             }

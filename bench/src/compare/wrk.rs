@@ -35,6 +35,9 @@ pub(super) fn command(program: &Path, url: &str, cell: Cell, duration: Duration)
     if cell.close {
         command.args(["-H", "Connection: close"]);
     }
+    if let Some(field) = cell.part.field() {
+        command.args(["-H", &field]);
+    }
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -1,185 +1,53 @@
-//! The table of the module's documentation, walked, and the stories that it is made for.
+//! The stories that the machine is made for. Its table is walked in `table`.
+
+mod table;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::http::{Method, Version};
+use crate::http::{Method, RequestBody, Version};
 
-const LIMITS: HeadLimits = HeadLimits { request_line_bytes: 8192, head_bytes: 16384, fields: 100 };
+const LIMITS: RequestLimits = RequestLimits {
+    head: HeadLimits { request_line_bytes: 8192, head_bytes: 16384, fields: 100 },
+    body_bytes: 10,
+};
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const GET_CLOSE: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 const GET_OLD: &[u8] = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
 const POST: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
+const POST_CLOSE: &[u8] =
+    b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+const CHUNKED: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
+    3\r\nhel\r\n2;x=\"y\"\r\nlo\r\n0\r\nHost: b\r\n\r\n";
+const CHUNKED_BAD: &[u8] =
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n";
+const CHUNKED_LARGE: &[u8] =
+    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nabcdef\r\n5\r\nghijk\r\n";
+const POST_LARGE: &[u8] = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nabcdefghijk";
 const PART: &[u8] = b"GET / HTTP/1.1\r\nHo";
 const BAD: &[u8] = b"BAD\r\n";
 
-/// What can happen to a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
-    /// `take`: a request that keeps the connection, and nothing after it.
-    Request,
-    /// `take`: such a request with input after it.
-    RequestAndMore,
-    /// `take`: a request that asks for the end of the connection, with input after it.
-    LastRequest,
-    /// `take`: a request with a body.
-    RequestWithBody,
-    /// `take`: a part of a head.
-    Part,
-    /// `take`: what is no head.
-    Bad,
-    Refuse,
-    Answered,
-    PeerEnded,
-    Drain,
-}
-
-const EVENTS: [Event; 10] = [
-    Event::Request,
-    Event::RequestAndMore,
-    Event::LastRequest,
-    Event::RequestWithBody,
-    Event::Part,
-    Event::Bad,
-    Event::Refuse,
-    Event::Answered,
-    Event::PeerEnded,
-    Event::Drain,
-];
-
-impl Event {
-    fn input(self) -> Vec<u8> {
-        match self {
-            Self::Request => GET.to_vec(),
-            Self::RequestAndMore => [GET, PART].concat(),
-            Self::LastRequest => [GET_CLOSE, PART].concat(),
-            Self::RequestWithBody => POST.to_vec(),
-            Self::Part => PART.to_vec(),
-            Self::Bad => BAD.to_vec(),
-            Self::Refuse | Self::Answered | Self::PeerEnded | Self::Drain => {
-                unreachable!("no input comes with {self:?}")
-            }
-        }
-    }
-}
-
-/// What `take` has said, without what it has read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
-    Request,
-    Incomplete,
-    Refused,
-    Busy,
-    Nothing,
-}
-
-fn apply(connection: &mut Connection, event: Event) -> Said {
-    match event {
-        Event::Refuse => connection.refuse(),
-        Event::Answered => connection.answered(),
-        Event::PeerEnded => connection.peer_ended(),
-        Event::Drain => connection.drain(),
-        _ => {
-            return match connection.take(&event.input(), &LIMITS) {
-                Take::Request(_) => Said::Request,
-                Take::Incomplete => Said::Incomplete,
-                Take::Refused(_) => Said::Refused,
-                Take::Busy => Said::Busy,
-            };
-        }
-    }
-    Said::Nothing
-}
-
-const FRESH: Reading = Reading::Head { first: true, seen_bytes: 0 };
-const BETWEEN: Reading = Reading::Head { first: false, seen_bytes: 0 };
-const ANSWER: Writing = Writing::Answer { asked: Persistence::KeepAlive };
-const LAST_ANSWER: Writing = Writing::Answer { asked: Persistence::Close };
-
-/// The table: what an event says and where it leads.
-fn expected(before: Connection, event: Event) -> (Said, Connection) {
-    use Event::*;
-    let Connection { reading, writing, draining } = before;
-    let to = |reading, writing| Connection { reading, writing, draining };
-    let done = Reading::Done;
-    let seen = |first| Reading::Head { first, seen_bytes: PART.len() as u32 };
-    match (event, reading, writing) {
-        (Answered, ..) => (Said::Nothing, to(reading, Writing::Idle)),
-        (PeerEnded, Reading::Head { .. }, _) => (Said::Nothing, to(Reading::Ended, writing)),
-        (PeerEnded, ..) => (Said::Nothing, before),
-        (Drain, _, Writing::Idle) => (Said::Nothing, Connection { draining: true, ..before }),
-        (Drain, ..) => (Said::Nothing, Connection { reading: done, draining: true, ..before }),
-        (Refuse, Reading::Done, _) => (Said::Nothing, before),
-        (Refuse, _, Writing::Idle) => (Said::Nothing, to(done, LAST_ANSWER)),
-        (Refuse, ..) => (Said::Nothing, to(done, writing)),
-
-        (_, Reading::Done, _) | (_, _, Writing::Answer { .. }) => (Said::Busy, before),
-        (Bad, ..) => (Said::Refused, to(done, LAST_ANSWER)),
-        (Part, Reading::Head { first, .. }, _) => (Said::Incomplete, to(seen(first), writing)),
-        (Part, Reading::Ended, _) => (Said::Incomplete, to(done, writing)),
-        (LastRequest, ..) => (Said::Request, to(done, LAST_ANSWER)),
-        (RequestWithBody, ..) => (Said::Request, to(done, ANSWER)),
-        (Request | RequestAndMore, ..) if draining => (Said::Request, to(done, ANSWER)),
-        (Request | RequestAndMore, Reading::Head { .. }, _) => (Said::Request, to(BETWEEN, ANSWER)),
-        (RequestAndMore, Reading::Ended, _) => (Said::Request, to(Reading::Ended, ANSWER)),
-        (Request, Reading::Ended, _) => (Said::Request, to(done, ANSWER)),
-    }
-}
-
-#[test]
-fn the_table_holds_for_every_state_and_event() {
-    let readings = [FRESH, BETWEEN, Reading::Ended, Reading::Done];
-    for reading in readings {
-        for writing in [Writing::Idle, ANSWER, LAST_ANSWER] {
-            for draining in [false, true] {
-                for event in EVENTS {
-                    let before = Connection { reading, writing, draining };
-                    let mut after = before;
-                    let said = apply(&mut after, event);
-                    assert_eq!((said, after), expected(before, event), "{before:?} {event:?}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn every_state_awaits_something() {
-    use Awaiting::{Answer, Close, FirstHead, Head, NextRequest};
-    let idle = |reading, draining, has_input| {
-        Connection { reading, writing: Writing::Idle, draining }.awaiting(has_input)
-    };
-    for (reading, draining, without_input, with_input) in [
-        (FRESH, false, FirstHead, Head),
-        (FRESH, true, FirstHead, Head),
-        (BETWEEN, false, NextRequest, Head),
-        (BETWEEN, true, Close, Head),
-        (Reading::Ended, false, Close, Head),
-        (Reading::Ended, true, Close, Head),
-        (Reading::Done, false, Close, Close),
-        (Reading::Done, true, Close, Close),
-    ] {
-        assert_eq!(idle(reading, draining, false), without_input, "{reading:?} {draining}");
-        assert_eq!(idle(reading, draining, true), with_input, "{reading:?} {draining}");
-        for has_input in [false, true] {
-            let answering = Connection { reading, writing: ANSWER, draining };
-            assert_eq!(answering.awaiting(has_input), Answer);
-        }
-    }
-}
-
-/// Takes and answers all that `input` holds. Returns what each answer said of the connection, and
-/// what was left.
+/// Takes and answers all that `input` holds, each request once its body has ended. Returns what each
+/// answer said of the connection, and what was left.
 fn serve(connection: &mut Connection, mut input: &[u8]) -> (Vec<Persistence>, usize) {
-    let mut answers = Vec::new();
+    let (mut answers, mut held) = (Vec::new(), None);
     loop {
-        match connection.take(input, &LIMITS) {
-            Take::Request(head) => input = &input[head.bytes..],
-            Take::Refused(_) => {}
+        let said = match connection.take(input, &LIMITS) {
+            Take::Request(head) => {
+                input = &input[head.bytes..];
+                held = Some(connection.persistence());
+                if head.body == RequestBody::None { held.take() } else { None }
+            }
+            Take::Body(piece) => {
+                input = &input[piece.bytes..];
+                held.take_if(|_| piece.is_last)
+            }
+            Take::Refused(_) => Some(connection.persistence()),
             Take::Incomplete | Take::Busy => return (answers, input.len()),
-        }
-        answers.push(connection.persistence());
+        };
+        let Some(said) = said else { continue };
+        answers.push(said);
         assert_eq!(connection.awaiting(!input.is_empty()), Awaiting::Answer);
         connection.answered();
     }
@@ -214,10 +82,108 @@ fn nothing_is_answered_after_close() {
 }
 
 #[test]
-fn a_body_ends_the_connection_with_its_answer() {
+fn what_follows_a_body_is_the_next_request() {
     let mut connection = Connection::new();
-    assert_eq!(serve(&mut connection, &[POST, GET].concat()).0, [Close]);
+    let input = [POST, GET, CHUNKED, CHUNKED, POST, GET].concat();
+    assert_eq!(serve(&mut connection, &input), (vec![KeepAlive; 6], 0));
+    assert_eq!(connection.awaiting(false), Awaiting::NextRequest);
+    assert_eq!(serve(&mut connection, &[POST_CLOSE, GET].concat()), (vec![Close], GET.len()));
     assert_eq!(connection.awaiting(true), Awaiting::Close);
+}
+
+#[test]
+fn the_data_of_a_body_is_handed_out_where_it_lies() {
+    for (request, expected) in [(POST, &b"hello"[..]), (CHUNKED, b"hello")] {
+        let mut connection = Connection::new();
+        let (mut rest, mut data) = (request, Vec::new());
+        while !rest.is_empty() {
+            match connection.take(rest, &LIMITS) {
+                Take::Request(head) => rest = &rest[head.bytes..],
+                Take::Body(piece) => {
+                    rest = &rest[piece.bytes..];
+                    data.extend_from_slice(piece.data);
+                    assert_eq!(piece.is_last, rest.is_empty());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(data, expected);
+    }
+}
+
+#[test]
+fn a_bad_body_is_refused_in_place_of_its_answer() {
+    for (request, refusal) in [
+        (CHUNKED_BAD, Refusal::ChunkDataEnd),
+        (CHUNKED_LARGE, Refusal::BodyTooLarge),
+        (POST_LARGE, Refusal::BodyTooLarge),
+    ] {
+        let mut connection = Connection::new();
+        let input = [request, GET].concat();
+        assert_eq!(serve(&mut connection, &[GET, &input].concat()).0.len(), 2, "{refusal:?}");
+        assert_eq!(connection.awaiting(true), Awaiting::Close);
+        let outcomes = outcomes(&input, &[]);
+        assert_eq!(outcomes.last(), Some(&Err(refusal)));
+    }
+}
+
+#[test]
+fn a_declined_body_is_not_looked_at() {
+    let mut connection = Connection::new();
+    let head = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
+    let Take::Request(head) = connection.take(head.as_bytes(), &LIMITS) else {
+        panic!("it is whole");
+    };
+    assert!(head.expects_continue);
+    assert_eq!((connection.persistence(), connection.takes_more()), (KeepAlive, true));
+    connection.decline_body();
+    assert_eq!((connection.persistence(), connection.takes_more()), (Close, false));
+    assert_eq!(connection.take(b"hello", &LIMITS), Take::Busy);
+    connection.answered();
+    assert_eq!(connection.awaiting(true), Awaiting::Close);
+}
+
+#[test]
+fn a_body_is_taken_after_its_answer_too() {
+    let mut connection = Connection::new();
+    let (head, rest) = POST.split_at(POST.len() - 3);
+    assert!(matches!(connection.take(head, &LIMITS), Take::Request(_)));
+    connection.answered();
+    assert_eq!(connection.awaiting(true), Awaiting::Body);
+    assert!(matches!(connection.take(&head[head.len() - 2..], &LIMITS), Take::Body(_)));
+    assert!(matches!(connection.take(rest, &LIMITS), Take::Body(BodyPiece { is_last: true, .. })));
+    assert_eq!(connection.awaiting(false), Awaiting::NextRequest);
+    assert_eq!(serve(&mut connection, GET).0, [KeepAlive]);
+}
+
+#[test]
+fn a_fin_within_a_body_is_refused() {
+    for request in [POST, CHUNKED] {
+        let head_bytes = request.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+        for end in head_bytes..request.len() {
+            let mut connection = Connection::new();
+            assert_eq!(serve(&mut connection, &request[..end]), (vec![], 0));
+            assert_eq!(connection.awaiting(false), Awaiting::Body);
+            connection.peer_ended();
+            assert_eq!(connection.take(b"", &LIMITS), Take::Refused(Refusal::BodyCut));
+            assert_eq!(connection.persistence(), Close);
+            connection.answered();
+            assert_eq!(connection.awaiting(false), Awaiting::Close);
+        }
+    }
+}
+
+#[test]
+fn draining_waits_for_a_body_and_answers_it_last() {
+    let mut connection = Connection::new();
+    let (head, rest) = POST.split_at(POST.len() - 5);
+    assert!(matches!(connection.take(head, &LIMITS), Take::Request(_)));
+    connection.drain();
+    assert_eq!((connection.persistence(), connection.awaiting(false)), (Close, Awaiting::Body));
+    assert!(matches!(connection.take(rest, &LIMITS), Take::Body(BodyPiece { is_last: true, .. })));
+    assert_eq!(connection.awaiting(false), Awaiting::Answer);
+    connection.answered();
+    assert_eq!(connection.awaiting(false), Awaiting::Close);
 }
 
 #[test]
@@ -333,23 +299,41 @@ fn draining_makes_the_response_under_way_the_last() {
     assert_eq!(connection.awaiting(true), Awaiting::Close);
 }
 
+/// What a connection makes of a request: its head and the data of its body, or why not.
+type Outcome = Result<(Method, Version, Vec<u8>), Refusal>;
+
 /// What a connection makes of `input` that comes in pieces which end at `ends`, and a FIN after it.
-fn outcomes(input: &[u8], ends: &[usize]) -> Vec<Result<(Method, Version, usize), Refusal>> {
+fn outcomes(input: &[u8], ends: &[usize]) -> Vec<Outcome> {
     let (mut connection, mut consumed, mut outcomes) = (Connection::new(), 0, Vec::new());
+    let mut held: Option<(Method, Version, Vec<u8>)> = None;
     for (index, &end) in ends.iter().chain([&input.len()]).enumerate() {
         if index == ends.len() {
             connection.peer_ended();
         }
         loop {
-            match connection.take(&input[consumed..end.max(consumed)], &LIMITS) {
+            let is_whole = match connection.take(&input[consumed..end.max(consumed)], &LIMITS) {
                 Take::Request(head) => {
                     consumed += head.bytes;
-                    outcomes.push(Ok((head.method, head.version, head.bytes)));
+                    held = Some((head.method, head.version, Vec::new()));
+                    head.body == RequestBody::None
                 }
-                Take::Refused(refusal) => outcomes.push(Err(refusal)),
+                Take::Body(piece) => {
+                    consumed += piece.bytes;
+                    let held = held.as_mut().expect("its head has come");
+                    held.2.extend_from_slice(piece.data);
+                    piece.is_last
+                }
+                Take::Refused(refusal) => {
+                    outcomes.push(Err(refusal));
+                    connection.answered();
+                    continue;
+                }
                 Take::Incomplete | Take::Busy => break,
+            };
+            if let Some(request) = held.take_if(|_| is_whole) {
+                outcomes.push(Ok(request));
+                connection.answered();
             }
-            connection.answered();
         }
     }
     assert_eq!(connection.awaiting(consumed < input.len()), Awaiting::Close);
@@ -357,8 +341,22 @@ fn outcomes(input: &[u8], ends: &[usize]) -> Vec<Result<(Method, Version, usize)
 }
 
 fn conversations() -> impl Strategy<Value = Vec<u8>> {
-    let pieces =
-        prop::sample::select(vec![GET, GET, GET_OLD, GET_CLOSE, POST, PART, BAD, b"\r\n", b"\r"]);
+    let pieces = prop::sample::select(vec![
+        GET,
+        GET,
+        GET_OLD,
+        GET_CLOSE,
+        POST,
+        POST_CLOSE,
+        POST_LARGE,
+        CHUNKED,
+        CHUNKED_BAD,
+        CHUNKED_LARGE,
+        PART,
+        BAD,
+        b"\r\n",
+        b"\r",
+    ]);
     prop::collection::vec(pieces, 0..6).prop_map(|pieces| pieces.concat())
 }
 
@@ -371,20 +369,5 @@ proptest! {
         prop_assert_eq!(outcomes(&input, &ends), whole.clone());
         let each_byte: Vec<_> = (0..input.len()).collect();
         prop_assert_eq!(outcomes(&input, &each_byte), whole);
-    }
-
-    /// Whatever happens, nothing is answered after a response that could say that it is the last.
-    #[test]
-    fn the_last_answer_is_the_last(events in prop::collection::vec(prop::sample::select(EVENTS.to_vec()), 0..24)) {
-        let (mut connection, mut last) = (Connection::new(), false);
-        for event in events {
-            let said = apply(&mut connection, event);
-            if last {
-                prop_assert!(matches!(said, Said::Busy | Said::Nothing), "{event:?} {said:?}");
-            }
-            last |= connection.writing != Writing::Idle && connection.persistence() == Close;
-        }
-        connection.answered();
-        prop_assert!(!last || connection.awaiting(true) == Awaiting::Close);
     }
 }

@@ -1,7 +1,7 @@
 //! Sets of bytes from the grammars, as tables.
 
 /// A set of bytes; membership is one load.
-pub(super) struct ByteSet([bool; 256]);
+pub(in crate::http) struct ByteSet([bool; 256]);
 
 impl ByteSet {
     /// ASCII letters, digits and `others`.
@@ -22,7 +22,7 @@ impl ByteSet {
 
     /// Whether `byte` is one of the set.
     #[inline]
-    pub(super) const fn has(&self, byte: u8) -> bool {
+    pub(in crate::http) const fn has(&self, byte: u8) -> bool {
         self.0[byte as usize]
     }
 
@@ -33,7 +33,14 @@ impl ByteSet {
 }
 
 /// `tchar` (RFC 9110 §5.6.2).
-pub(super) static TCHAR: ByteSet = ByteSet::alphanumeric_and(b"!#$%&'*+-.^_`|~");
+pub(in crate::http) static TCHAR: ByteSet = ByteSet::alphanumeric_and(b"!#$%&'*+-.^_`|~");
 
 /// `unreserved / sub-delims` (RFC 3986 §2.2 and §2.3): a registered name, but for `%`.
 pub(super) static REG_NAME: ByteSet = ByteSet::alphanumeric_and(b"-._~!$&'()*+,;=");
+
+/// Whether a field value may have `byte`, and a quoted string, save for quotes and backslashes
+/// (RFC 9110 §5.5 and §5.6.4).
+#[inline]
+pub(in crate::http) const fn is_field_text(byte: u8) -> bool {
+    byte == b'\t' || !byte.is_ascii_control()
+}

@@ -4,7 +4,7 @@
 //! wrong. This walk runs once for a refused head, so it favours plainness over speed. It never
 //! accepts anything: where it finds no fault, the head is merely not decided yet.
 
-use super::bytes::TCHAR;
+use super::bytes::{TCHAR, is_field_text};
 use super::{HeadLimits, Refusal};
 
 /// Looks for the first fault of `head`, which starts at its request line and may end anywhere.
@@ -134,7 +134,7 @@ fn field_line(line: Line<'_>, first: bool) -> Result<(), Refusal> {
         byte => return Err(named(byte, Refusal::FieldName)),
     }
     let value = &line.content[name_bytes + 1..];
-    if let Some(&byte) = value.iter().find(|&&byte| byte != b'\t' && byte.is_ascii_control()) {
+    if let Some(&byte) = value.iter().find(|&&byte| !is_field_text(byte)) {
         return Err(named(byte, Refusal::Control));
     }
     line.check_end()

@@ -1,5 +1,5 @@
-//! The field lines that decide how a connection goes on: `Host`, `Connection`, `Content-Length`
-//! and `Transfer-Encoding`. Of those that select a representation it is noted that they are there;
+//! The field lines that decide how a connection goes on: `Host`, `Connection`, `Content-Length`,
+//! `Transfer-Encoding` and `Expect`. Of those that select a representation it is noted that they are there;
 //! all other fields are stepped over.
 
 use super::bytes::TCHAR;
@@ -14,6 +14,7 @@ pub(super) struct Fields<'a> {
     keep_alive: bool,
     content_length: Option<u64>,
     transfer_coding: Option<TransferCoding>,
+    expectation: Option<Expectation>,
     selecting: FieldSet,
 }
 
@@ -22,6 +23,15 @@ enum TransferCoding {
     /// Ends in `chunked`, so the body can be framed; nothing may follow.
     Chunked,
     /// Has a coding that we do not know.
+    Unknown,
+}
+
+/// The expectations so far, all of which must be met.
+#[derive(Clone, Copy)]
+enum Expectation {
+    /// `100-continue` and no other.
+    Continue,
+    /// One that we do not know.
     Unknown,
 }
 
@@ -35,6 +45,10 @@ impl<'a> Fields<'a> {
                 None => Ok(()),
                 Some(_) => Err(Refusal::HostRepeated),
             },
+            6 if name.eq_ignore_ascii_case(b"expect") => {
+                list(value).for_each(|expectation| self.add_expectation(expectation));
+                Ok(())
+            }
             10 if name.eq_ignore_ascii_case(b"connection") => {
                 self.add_connection(value);
                 Ok(())
@@ -83,6 +97,28 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
+    /// A member is compared as it stands, parameters and all (RFC 9110 §10.1.1): a comma within a
+    /// quoted string divides what we do not know into what we do not know.
+    fn add_expectation(&mut self, expectation: &[u8]) {
+        let known = expectation.eq_ignore_ascii_case(b"100-continue");
+        self.expectation = match self.expectation {
+            _ if expectation.is_empty() => self.expectation,
+            None | Some(Expectation::Continue) if known => Some(Expectation::Continue),
+            _ => Some(Expectation::Unknown),
+        };
+    }
+
+    /// Whether the client expects `100 Continue`. HTTP/1.0 had no expectations, and proxies of that
+    /// version pass on what they do not know.
+    pub(super) fn expects_continue(&self, version: Version) -> Result<bool, Refusal> {
+        match self.expectation {
+            Some(_) if version == Version::Http10 => Ok(false),
+            Some(Expectation::Unknown) => Err(Refusal::Expectation),
+            Some(Expectation::Continue) => Ok(true),
+            None => Ok(false),
+        }
+    }
+
     /// `Host`, if it is valid and there where `version` needs it. An empty one names no host.
     pub(super) fn host(&self, version: Version) -> Result<Option<&'a [u8]>, Refusal> {
         match self.host {
@@ -106,10 +142,10 @@ impl<'a> Fields<'a> {
     pub(super) fn body(&self, version: Version) -> Result<RequestBody, Refusal> {
         match (&self.transfer_coding, self.content_length) {
             (None, None | Some(0)) => Ok(RequestBody::None),
-            (None, Some(_)) => Ok(RequestBody::Present),
+            (None, Some(bytes)) => Ok(RequestBody::Length(bytes)),
             (Some(_), _) if version == Version::Http10 => Err(Refusal::CodingInHttp10),
             (Some(_), Some(_)) => Err(Refusal::LengthWithCoding),
-            (Some(TransferCoding::Chunked), None) => Ok(RequestBody::Present),
+            (Some(TransferCoding::Chunked), None) => Ok(RequestBody::Chunked),
             (Some(TransferCoding::Unknown), None) => Err(Refusal::CodingUnknown),
         }
     }

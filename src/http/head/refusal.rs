@@ -1,10 +1,10 @@
-//! Why a request head is refused.
+//! Why a request is refused.
 
 use crate::http::Status;
 
 macro_rules! refusals {
     ($($(#[$doc:meta])* $variant:ident => $status:ident, $name:literal;)*) => {
-        /// Why a request head is refused. Every refusal is answered and ends the connection.
+        /// Why a request is refused. Every refusal is answered and ends the connection.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Refusal {
             $($(#[$doc])* $variant,)*
@@ -93,6 +93,33 @@ refusals! {
     CodingInvalid => BAD_REQUEST, "coding_invalid";
     /// A transfer coding that this server does not know (RFC 9112 §6.1).
     CodingUnknown => NOT_IMPLEMENTED, "coding_unknown";
+    /// An expectation other than `100-continue` (RFC 9110 §10.1.1).
+    Expectation => EXPECTATION_FAILED, "expectation";
+    /// The body is larger than [`RequestLimits::body_bytes`](crate::http::RequestLimits).
+    BodyTooLarge => CONTENT_TOO_LARGE, "body_too_large";
+    /// The peer has ended its side before the end of the body (RFC 9112 §8).
+    BodyCut => BAD_REQUEST, "body_cut";
+    /// A chunk's size does not begin with a hexadecimal digit, or is followed by what may not
+    /// follow it (RFC 9112 §7.1).
+    ChunkSize => BAD_REQUEST, "chunk_size";
+    /// A chunk's size has more digits than [`SIZE_DIGITS_MAX`](crate::http::chunked::SIZE_DIGITS_MAX).
+    ChunkSizeTooLong => BAD_REQUEST, "chunk_size_too_long";
+    /// A chunk extension breaks the grammar of RFC 9112 §7.1.1.
+    ChunkExtension => BAD_REQUEST, "chunk_extension";
+    /// The line of a chunk's size has a CR or LF where it may not end, or ends in only one of them.
+    ChunkLineEnd => BAD_REQUEST, "chunk_line_end";
+    /// No CRLF follows the data of a chunk: it is longer or shorter than its size says.
+    ChunkDataEnd => BAD_REQUEST, "chunk_data_end";
+    /// Sizes and extensions of chunks are out of proportion to their data: see
+    /// [`FRAMING_BYTES`](crate::http::chunked::FRAMING_BYTES).
+    ChunkOverhead => BAD_REQUEST, "chunk_overhead";
+    /// A line of the trailer section is no field line (RFC 9112 §7.1.2), or ends otherwise than in
+    /// CRLF.
+    TrailerLine => BAD_REQUEST, "trailer_line";
+    /// The trailer section is longer than [`HeadLimits::head_bytes`](super::HeadLimits).
+    TrailerTooLong => REQUEST_HEADER_FIELDS_TOO_LARGE, "trailer_too_long";
+    /// More trailer lines than [`HeadLimits::fields`](super::HeadLimits).
+    TooManyTrailers => REQUEST_HEADER_FIELDS_TOO_LARGE, "too_many_trailers";
 }
 
 #[cfg(test)]

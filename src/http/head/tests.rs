@@ -1,5 +1,7 @@
 //! Heads by the section of the RFC that judges them, then properties.
 
+mod bodies;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -46,6 +48,7 @@ fn a_head_is_read_in_place() {
             host: Some(b"localhost:80"),
             persistence: Persistence::KeepAlive,
             body: RequestBody::None,
+            expects_continue: false,
             fields: FieldLines::of("Host: localhost:80\r\nAccept: */*\r\n"),
             bytes: input.len() - "GET /next".len(),
         }
@@ -341,66 +344,6 @@ fn persistence() {
         let head = format!("GET / HTTP/{version}\r\nHost: a\r\n{fields}\r\n");
         assert_eq!(read(head.as_bytes()).persistence, expected, "{version} {fields:?}");
     }
-}
-
-/// RFC 9112 §6.1, §6.2, §6.3
-#[test]
-fn bodies() {
-    for (fields, body) in [
-        ("", RequestBody::None),
-        ("Content-Length: 0\r\n", RequestBody::None),
-        ("Content-Length: 000\r\n", RequestBody::None),
-        ("Content-Lengths: 5\r\n", RequestBody::None),
-        ("TE: trailers\r\n", RequestBody::None),
-        ("cONTENT-lENGTH: 5\r\n", RequestBody::Present),
-        ("Content-Length: 18446744073709551615\r\n", RequestBody::Present),
-        ("Connection: Content-Length\r\nContent-Length: 43\r\n", RequestBody::Present),
-        ("Transfer-Encoding: chunked\r\n", RequestBody::Present),
-        ("tRANSFER-eNCODING:\tcHUNKED\r\n", RequestBody::Present),
-    ] {
-        assert_eq!(read(with_fields(fields).as_bytes()).body, body, "{fields:?}");
-    }
-    for (fields, refusal) in [
-        ("Content-Length:\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5, 5\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5,\r\n", Refusal::LengthInvalid),
-        ("Content-Length: -5\r\n", Refusal::LengthInvalid),
-        ("Content-Length: +5\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5.0\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5e0\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 0x5\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5 5\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 1_0\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5;\r\n", Refusal::LengthInvalid),
-        ("Content-Length: \u{665}\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 18446744073709551616\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 18446744073709551621\r\n", Refusal::LengthInvalid),
-        ("Content-Length: 5\r\nContent-Length: 5\r\n", Refusal::LengthRepeated),
-        ("Content-Length: 0\r\nContent-Length: 5\r\n", Refusal::LengthRepeated),
-        ("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", Refusal::LengthWithCoding),
-        ("Transfer-Encoding: chunked\r\nContent-Length: 0\r\n", Refusal::LengthWithCoding),
-        ("Transfer-Encoding: gzip\r\nContent-Length: 5\r\n", Refusal::LengthWithCoding),
-        ("Transfer-Encoding: gzip, chunked\r\n", Refusal::CodingUnknown),
-        ("Transfer-Encoding: identity\r\n", Refusal::CodingUnknown),
-        ("Transfer-Encoding: xchunked\r\n", Refusal::CodingUnknown),
-        ("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n", Refusal::CodingUnknown),
-        ("Transfer-Encoding: chunked, gzip\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: chunked, chunked\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: chunked x\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: chunked;a=b\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: \"chunked\"\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: chun\u{212a}ed\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: \u{a0}chunked\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding:\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: ,chunked\r\n", Refusal::CodingInvalid),
-        ("Transfer-Encoding: \u{b}chunked\r\n", Refusal::Control),
-        ("Transfer-Encoding: chunked\u{c}\r\n", Refusal::Control),
-    ] {
-        assert_eq!(refused(with_fields(fields)), refusal, "{fields:?}");
-    }
-    let old = "POST / HTTP/1.0\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n";
-    assert_eq!(refused(old), Refusal::CodingInHttp10);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The HTTP machine and the file cache, driven without a socket.
 //!
-//! It does what the shard does: take a request, have it answered, send the answer, take the next. It
-//! has none of the shard's limits of a turn, and no deadlines.
+//! It does what the shard does: take a request, have it answered, take its body, send the answer, take
+//! the next. It has none of the shard's limits of a turn, and no deadlines.
 
 use std::fmt;
 use std::fs::File;
@@ -10,8 +10,8 @@ use std::os::unix::fs::FileExt as _;
 use onering::config::{Config, Limits};
 use onering::files::{Files, Now, Reply, Request, SiteId};
 use onering::http::{
-    Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestHead, Status,
-    Take,
+    Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestBody,
+    RequestHead, RequestLimits, Status, Take,
 };
 
 use crate::support::Site;
@@ -36,50 +36,68 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// A peer, and what has passed between it and us.
+#[derive(Default)]
+struct Peer {
+    connection: Connection,
+    /// What was received and not consumed.
+    input: Vec<u8>,
+    /// The answer to a request whose body is coming.
+    held: Option<Reply>,
+    output: Vec<u8>,
+}
+
 /// A file cache, for one connection after the other.
 pub(super) struct Machine {
     files: Files,
-    limits: HeadLimits,
+    limits: RequestLimits,
     now: Now,
 }
 
 impl Machine {
     pub(super) fn new(site: &Site) -> Machine {
         let Config { sites, cache, limits, .. } = site.resolved("");
-        let Limits { request_line_bytes, head_bytes, fields, .. } = limits;
+        let Limits { request_line_bytes, head_bytes, fields, body_bytes, .. } = limits;
+        let head = HeadLimits { request_line_bytes, head_bytes, fields };
         Machine {
             files: Files::open(&sites, &cache).expect("the root is there"),
-            limits: HeadLimits { request_line_bytes, head_bytes, fields },
+            limits: RequestLimits { head, body_bytes },
             now: Now::new(NOW_S, 0),
         }
     }
 
     /// What comes back to a peer that sends these pieces and then, perhaps, ends its side.
     pub(super) fn answers(&mut self, pieces: &[&[u8]], ends: bool) -> Outcome {
-        let mut connection = Connection::new();
-        let (mut input, mut output) = (Vec::new(), Vec::new());
+        let mut peer = Peer::default();
         for piece in pieces {
-            input.extend_from_slice(piece);
-            self.serve(&mut connection, &mut input, &mut output);
+            peer.input.extend_from_slice(piece);
+            self.serve(&mut peer);
         }
         if ends {
-            connection.peer_ended();
-            self.serve(&mut connection, &mut input, &mut output);
+            peer.connection.peer_ended();
+            self.serve(&mut peer);
         }
-        let is_over = connection.awaiting(!input.is_empty()) == Awaiting::Close;
-        Outcome { bytes: output, is_over }
+        let is_over = peer.connection.awaiting(!peer.input.is_empty()) == Awaiting::Close;
+        Outcome { bytes: peer.output, is_over }
     }
 
-    fn serve(&mut self, connection: &mut Connection, input: &mut Vec<u8>, output: &mut Vec<u8>) {
+    fn serve(&mut self, peer: &mut Peer) {
+        let Peer { connection, input, output, held } = peer;
         loop {
             let (used, reply) = match connection.take(input, &self.limits) {
-                Take::Request(head) => (head.bytes, self.reply_to(&head, connection.persistence())),
-                Take::Refused(refusal) => (input.len(), self.page(refusal.status())),
+                Take::Request(head) => {
+                    *held = Some(self.reply_to(&head, connection.persistence()));
+                    (head.bytes, held.take_if(|_| head.body == RequestBody::None))
+                }
+                Take::Body(piece) => (piece.bytes, held.take_if(|_| piece.is_last)),
+                Take::Refused(refusal) => (input.len(), Some(self.page(refusal.status()))),
                 Take::Incomplete | Take::Busy => return,
             };
             input.drain(..used);
-            send(reply, output);
-            connection.answered();
+            if let Some(reply) = reply {
+                send(reply, output);
+                connection.answered();
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::{Case, masked};
 use crate::support::{Client, Server, Site};
 
 /// However slowly the pieces come.
-const SETTINGS: &str = "[timeouts]\nhead = \"1h\"\nidle = \"1h\"\nlinger = \"1h\"";
+const SETTINGS: &str = "[timeouts]\nhead = \"1h\"\nbody = \"1h\"\nidle = \"1h\"\nlinger = \"1h\"";
 
 /// Ends a connection that lives on, in good order.
 const LAST: &[u8] = b"GET /alpha.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";

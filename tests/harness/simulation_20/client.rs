@@ -1,21 +1,26 @@
 //! The peer: a list of requests whose answers it knows, and a way to behave.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use super::bodies;
 use super::site::{INDEX, SMALL, large};
 use super::wire::Wire;
 
 /// What is asked, and what is to come back.
-struct Exchange {
-    request: &'static str,
-    status: u16,
-    body: Body,
+#[derive(Clone)]
+pub(super) struct Exchange {
+    pub(super) request: Cow<'static, str>,
+    pub(super) status: u16,
+    pub(super) body: Body,
     /// Nothing after it is answered.
-    is_last: bool,
+    pub(super) is_last: bool,
+    /// It may be answered when its head has come, and nothing after it is answered then.
+    pub(super) may_be_declined: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Body {
+pub(super) enum Body {
     /// None, whatever the length that the head gives.
     None,
     Small,
@@ -30,18 +35,20 @@ enum Body {
 }
 
 impl Exchange {
-    /// Bytes of the request that come after its head; they are not waited for.
+    /// Bytes of the request that come after its head.
     fn body_bytes(&self) -> usize {
         self.request.split_once("\r\n\r\n").map_or(0, |(_, body)| body.len())
     }
 }
 
 const fn exchange(request: &'static str, status: u16, body: Body) -> Exchange {
-    Exchange { request, status, body, is_last: false }
+    let request = Cow::Borrowed(request);
+    Exchange { request, status, body, is_last: false, may_be_declined: false }
 }
 
 const fn last(request: &'static str, status: u16, body: Body) -> Exchange {
-    Exchange { request, status, body, is_last: true }
+    let request = Cow::Borrowed(request);
+    Exchange { request, status, body, is_last: true, may_be_declined: false }
 }
 
 const EXCHANGES: &[Exchange] = &[
@@ -72,7 +79,7 @@ const EXCHANGES: &[Exchange] = &[
     exchange("FROB / HTTP/1.1\r\nHost: a\r\n\r\n", 501, Body::Any),
     last("GET /large.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 200, Body::Large),
     last("GET /small.txt HTTP/1.0\r\n\r\n", 200, Body::Small),
-    last("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 405, Body::Any),
+    last("GET / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", 417, Body::Any),
     last("GET / HTTP/1.1\r\nX: \u{1}\r\n\r\n", 400, Body::Any),
     last("GET / HTTP/1.1\n\n", 400, Body::Any),
     last("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, Body::Any),
@@ -101,7 +108,7 @@ enum Manner {
 }
 
 pub(super) struct Client {
-    asked: VecDeque<(usize, &'static Exchange)>,
+    asked: VecDeque<(usize, Exchange)>,
     manner: Manner,
     output: Vec<u8>,
     sent: usize,
@@ -121,7 +128,10 @@ impl Client {
         let mut output = Vec::new();
         let mut asked = VecDeque::new();
         for _ in 0..random.usize(0..8) {
-            let exchange = &EXCHANGES[random.usize(..EXCHANGES.len())];
+            let exchange = match random.u8(..3) {
+                0 => bodies::exchange(random),
+                _ => EXCHANGES[random.usize(..EXCHANGES.len())].clone(),
+            };
             output.extend_from_slice(exchange.request.as_bytes());
             asked.push_back((output.len(), exchange));
         }
@@ -234,19 +244,31 @@ impl Client {
         assert!(!self.is_last_said, "an answer after the last: {status}");
         let closes = field("connection").as_deref() == Some("close");
 
-        let is_refused_early = matches!(status, 400 | 408 | 505) && closes;
+        let is_refused_early = matches!(status, 400 | 408 | 413 | 505) && closes;
         let (body, is_last) = match self.asked.front() {
-            Some(&(end, exchange)) if self.sent + exchange.body_bytes() >= end => {
+            Some((end, exchange)) if self.sent >= *end => {
                 assert_eq!(status, exchange.status, "for {:?}", exchange.request);
                 (exchange.body, exchange.is_last)
             }
             // It has begun, and cannot become a good one or does not come.
             Some((_, exchange)) if is_refused_early => {
-                let is_stopped = matches!(self.manner, Manner::Stops(_));
-                assert!(status == exchange.status || (status == 408 && is_stopped), "{status}");
+                let is_told = match status {
+                    408 => matches!(self.manner, Manner::Stops(_)),
+                    400 => matches!(self.manner, Manner::Cuts(_)) && self.is_within_body(),
+                    _ => false,
+                };
+                assert!(status == exchange.status || is_told, "{status}");
                 (Body::Any, true)
             }
-            _ => panic!("{status}, and nothing was asked"),
+            Some((end, exchange)) if exchange.may_be_declined => {
+                assert!(self.sent + exchange.body_bytes() >= *end, "{status} within a head");
+                assert_eq!(status, exchange.status, "for {:?}", exchange.request);
+                (exchange.body, true)
+            }
+            front => panic!(
+                "{status}, and was not asked: {:?}",
+                front.map(|(end, exchange)| (self.sent, end, &exchange.request))
+            ),
         };
         let length = field("content-length").map(|text| text.parse().expect("it is a number"));
         let body_bytes = if body == Body::None { 0 } else { length.expect("its length is said") };
@@ -289,7 +311,7 @@ impl Client {
             return;
         }
         assert!(self.input.is_empty(), "part of an answer: {}", self.input.escape_ascii());
-        let is_unanswered = |&(end, _): &(usize, _)| end <= self.sent;
+        let is_unanswered = |(end, _): &(usize, Exchange)| *end <= self.sent;
         let may_be_left = self.is_last_said || self.is_drained;
         assert!(may_be_left || !self.asked.front().is_some_and(is_unanswered), "no answer");
         if let Manner::Stops(bytes) = self.manner
@@ -298,6 +320,15 @@ impl Client {
             let begun = self.output[..bytes].len() > self.asked_bytes();
             assert!(!begun, "the rest of a head was not waited for, or without a word");
         }
+        let is_cut = matches!(self.manner, Manner::Cuts(_)) && self.is_within_body();
+        assert!(may_be_left || !is_cut, "a body was cut off, and the peer was not told");
+    }
+
+    /// Whether what was sent ends in a body, or after the head that announces one.
+    fn is_within_body(&self) -> bool {
+        self.asked
+            .front()
+            .is_some_and(|(end, exchange)| (end - exchange.body_bytes()..*end).contains(&self.sent))
     }
 
     /// Bytes of all that was answered.

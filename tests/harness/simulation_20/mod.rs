@@ -6,7 +6,9 @@
 //!
 //! - answers come in order, whole, none twice, and none after one that says that it is the last;
 //! - whatever is asked wholly is answered, unless somebody has broken the connection;
-//! - a peer that stops in the middle of a head is told (408), one that takes nothing is cut off;
+//! - a peer that stops in the middle of a head or a body is told (408), one that takes nothing is cut
+//!   off;
+//! - bodies in whatever framing are never taken for requests, and bad ones are answered as such;
 //! - the connection ends, in a bounded number of steps.
 //!
 //! | | |
@@ -22,6 +24,7 @@
 //! drives the machines here ([`server`]) is written after it and is not it. So cancellation,
 //! completions that come late, sendfile(2) and cold reads are for the tests over sockets.
 
+mod bodies;
 mod client;
 mod interleaved;
 mod server;

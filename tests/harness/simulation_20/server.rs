@@ -6,17 +6,25 @@ use std::os::unix::fs::FileExt as _;
 
 use onering::files::{FileBody, Files, Now, Reply, Request, SiteId};
 use onering::http::{
-    Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestHead, Status,
-    Take,
+    Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestBody,
+    RequestHead, RequestLimits, Status, Take,
 };
 
 use super::wire::Wire;
 
-const LIMITS: HeadLimits = HeadLimits { request_line_bytes: 200, head_bytes: 1000, fields: 10 };
+const LIMITS: RequestLimits = RequestLimits {
+    head: HeadLimits { request_line_bytes: 200, head_bytes: 1000, fields: 10 },
+    body_bytes: BODY_BYTES as u64,
+};
 const PIPELINE_BYTES: usize = 300;
 const QUANTUM_BYTES: usize = 700;
 
+/// The largest request body.
+pub(super) const BODY_BYTES: usize = 2000;
+const BODY_RATE_BYTES: u64 = 500;
+
 pub(super) const HEAD_MS: u64 = 10_000;
+pub(super) const BODY_MS: u64 = 20_000;
 pub(super) const IDLE_MS: u64 = 20_000;
 pub(super) const STALL_MS: u64 = 15_000;
 pub(super) const LINGER_MS: u64 = 5_000;
@@ -27,6 +35,9 @@ pub(super) struct Server<'a> {
     connection: Connection,
     input: Vec<u8>,
     peer_ended: bool,
+    /// The answer to a request whose body is coming, and what has come of that.
+    held: Option<Reply>,
+    body_bytes: u64,
     /// What of the answer under way is in memory and not on the wire.
     output: Vec<u8>,
     body: Option<FileBody>,
@@ -53,6 +64,8 @@ impl<'a> Server<'a> {
             connection: Connection::new(),
             input: Vec::new(),
             peer_ended: false,
+            held: None,
+            body_bytes: 0,
             output: Vec::new(),
             body: None,
             is_answering: false,
@@ -80,6 +93,7 @@ impl<'a> Server<'a> {
             + match (self.phase, self.awaiting) {
                 (Phase::Lingering, _) | (_, Awaiting::Close) => LINGER_MS,
                 (_, Awaiting::FirstHead | Awaiting::Head) => HEAD_MS,
+                (_, Awaiting::Body) => BODY_MS + self.body_bytes * 1000 / BODY_RATE_BYTES,
                 (_, Awaiting::NextRequest) => IDLE_MS,
                 (_, Awaiting::Answer) => STALL_MS,
             }
@@ -137,14 +151,35 @@ impl<'a> Server<'a> {
         }
         let input = std::mem::take(&mut self.input);
         let (used, reply) = match self.connection.take(&input, &LIMITS) {
-            Take::Request(head) => (head.bytes, Some(self.reply_to(&head, now))),
-            Take::Refused(refusal) => (input.len(), Some(self.page(refusal.status(), now))),
+            Take::Request(head) => {
+                if head.expects_continue && head.bytes == input.len() {
+                    self.connection.decline_body();
+                }
+                self.body_bytes = 0;
+                self.held = Some(self.reply_to(&head, now));
+                let is_whole =
+                    head.body == RequestBody::None || !matches!(self.awaits(), Awaiting::Body);
+                (head.bytes, self.held.take_if(|_| is_whole))
+            }
+            Take::Body(piece) => {
+                self.body_bytes += piece.data.len() as u64;
+                (piece.bytes, self.held.take_if(|_| piece.is_last))
+            }
+            Take::Refused(refusal) => {
+                self.held = None;
+                (input.len(), Some(self.page(refusal.status(), now)))
+            }
             Take::Incomplete | Take::Busy => (0, None),
         };
         self.input = input[used..].to_vec();
-        let Some(reply) = reply else { return false };
-        self.begin(reply);
-        true
+        if let Some(reply) = reply {
+            self.begin(reply);
+        }
+        used > 0 || self.is_answering
+    }
+
+    fn awaits(&self) -> Awaiting {
+        self.connection.awaiting(!self.input.is_empty())
     }
 
     fn begin(&mut self, reply: Reply) {
@@ -207,7 +242,7 @@ impl<'a> Server<'a> {
 
     /// What is waited for now?
     fn settle(&mut self, wire: &mut Wire, now: &Now) {
-        let awaiting = self.connection.awaiting(!self.input.is_empty());
+        let awaiting = self.awaits();
         assert_eq!(awaiting == Awaiting::Answer, self.is_answering);
         if awaiting != self.awaiting {
             self.awaiting = awaiting;
@@ -222,8 +257,9 @@ impl<'a> Server<'a> {
 
     fn expired(&mut self, wire: &mut Wire, now: &Now) {
         match (self.phase, self.awaiting) {
-            (Phase::Open, Awaiting::Head) => {
+            (Phase::Open, Awaiting::Head | Awaiting::Body) => {
                 self.connection.refuse();
+                self.held = None;
                 self.input.clear();
                 let reply = self.page(Status::REQUEST_TIMEOUT, now);
                 self.begin(reply);

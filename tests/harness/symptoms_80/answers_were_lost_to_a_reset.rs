@@ -16,7 +16,7 @@ fn a_refused_peer_may_go_on_sending() {
         client.send("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000000\r\n\r\n");
         client.send(&much);
         server.resume();
-        assert_eq!(client.response().status, 405, "round {round}");
+        assert_eq!(client.response().status, 413, "round {round}");
         assert_eq!(client.rest(), b"", "round {round}");
         client.send(&much);
     }
