@@ -27,7 +27,8 @@ pub struct Site {
     pub charset: Option<String>,
     /// Field lines of answers; of two rules that set one field the later holds.
     pub headers: Vec<HeaderRule>,
-    /// Files that are sent with an error, by its status: paths from the root, with their slash.
+    /// Files that are sent with an error, by its status: paths from the root, with their slash. A
+    /// request that was not understood has no site: it gets the first one's.
     pub error_pages: BTreeMap<u16, String>,
     /// Which files are served, by their permission bits.
     pub modes: Modes,
@@ -66,7 +67,8 @@ pub enum Answers {
     All,
 }
 
-/// A filter on the permission bits of files, as TUX had it.
+/// A filter on the permission bits of files, as TUX had it (`net.tux.mode_allowed`, whose numbers were
+/// decimal: its 255 is 0o377). TUX wanted a bit for others by default; here nothing is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// At least one of these bits is needed; `None`: none is.
@@ -75,12 +77,14 @@ pub struct Modes {
     pub forbidden: u32,
 }
 
-/// Which symbolic links are followed. None ever leads out of the root.
+/// Which symbolic links are followed. None ever leads out of the root, and one whose text begins with a
+/// slash counts as leading out, wherever it leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symlinks {
     /// All that stay beneath the root.
     Beneath,
-    /// Of these, the ones whose owner also owns what they lead to.
+    /// Of these, the ones whose owner also owns what they lead to; whoever exchanges links, files or
+    /// directories meanwhile only makes the look-up fail.
     Owner,
     /// None.
     Off,

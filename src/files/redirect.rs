@@ -43,6 +43,7 @@ pub(super) fn with_query(location: &str, query: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::percent_decode;
     use proptest::prelude::*;
 
     use super::*;
@@ -69,21 +70,66 @@ mod tests {
         assert_eq!(with_query("/docs/", b""), "/docs/?");
     }
 
+    /// What may come of a target: whole requests are more than what a directory can be named.
+    fn targets() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop::sample::select(vec![
+            &b"/"[..],
+            b"//",
+            b"\\",
+            b"%5c",
+            b"%0a",
+            b"%0d%0a",
+            b"%09",
+            b"a",
+            b":",
+            b"@",
+            b"%2e",
+            b"..",
+            b".",
+            b"%2f",
+            b"%3f",
+            b"%23",
+            b"%25",
+            b"\xc3\xa9",
+            b"\xff",
+            b"evil.example",
+            b" ",
+            b"\t",
+        ]);
+        prop::collection::vec(piece, 0..20)
+            .prop_map(|pieces| [&b"/"[..], &pieces.concat()].concat())
+    }
+
     proptest! {
-        /// Whatever was asked for: the place is on this host, and means the same directory.
+        /// Whatever was asked for: the place is on this host, means the same directory, and has the
+        /// same query.
         #[test]
-        fn places_stay_on_this_host(target in "(/|//|/\\\\)(/|\\\\|%5c|%0a|a|é|:|@|/\\.|%2e){0,20}a") {
+        fn places_stay_on_this_host(
+            target in targets(),
+            query in prop::option::of(prop::collection::vec(any::<u8>(), 0..20)),
+        ) {
             let mut path = Vec::new();
-            // `..` may lead above the root.
-            prop_assume!(target::decode(target.as_bytes(), &mut path).is_ok());
-            let place = location(&path);
+            // `..` may lead above the root; the root itself, and what ends in a slash, is not sent
+            // elsewhere.
+            prop_assume!(target::decode(&target, &mut path).is_ok());
+            prop_assume!(!path.is_empty() && !path.ends_with(b"/"));
+            let location = location(&path);
+            let place = match &query {
+                Some(query) => with_query(&location, query),
+                None => location,
+            };
             prop_assert!(place.starts_with('/'));
             prop_assert!(!place[1..].starts_with(['/', '\\']), "{}", place);
             prop_assert!(place.bytes().all(|byte| byte.is_ascii_graphic()));
-            let mut again = Vec::new();
-            target::decode(place.as_bytes(), &mut again).expect("a valid target");
+            let (again, kept) = target::split_query(place.as_bytes());
+            let mut directory = Vec::new();
+            target::decode(again, &mut directory).expect("a valid target");
             path.push(b'/');
-            prop_assert_eq!(again, path);
+            prop_assert_eq!(directory, path);
+            prop_assert_eq!(kept.is_some(), query.is_some());
+            // What was encoded stays as it is; what could not be sent as it is was encoded.
+            let decoded = |query: &[u8]| percent_decode(query).collect::<Vec<_>>();
+            prop_assert_eq!(kept.map(decoded), query.as_deref().map(decoded));
         }
     }
 }

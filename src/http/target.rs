@@ -15,6 +15,31 @@
 //! | `\` | a byte like any other |
 //! | `#` | 400: a fragment is never sent (RFC 9110 §7.1) |
 //! | bytes above 127, in whatever encoding | themselves: file names are bytes |
+//!
+//! # Why `%2F` is no slash
+//!
+//! RFC 3986 §2.2 tells an encoded reserved character from a plain one. A server that takes `%2F` for a
+//! slash disagrees with each proxy in front of it that does not about which directory is asked for,
+//! and a rule of that proxy is got round. No file has a slash in its name, so the target means nothing
+//! that could exist: 404, as any name that does not; and nothing is to be gained by asking for it in
+//! another way. In a query it is a byte like any other.
+//!
+//! # Why dot segments are resolved here
+//!
+//! Browsers and proxies resolve `.` and `..` before they send a target, encoded ones too (WHATWG URL
+//! §4.5), so what is left means the same as it does to them: `/a/../b` is `/b`, whether there is a
+//! directory `a` or a link of that name that leads elsewhere. Segments are told apart before they are
+//! decoded, and decoded once: nothing that becomes a dot or a slash later is looked at again. What
+//! leads above the root is refused rather than cut off, since nobody asks for it by mistake.
+//!
+//! # Odd names
+//!
+//! Every file name has a spelling: its bytes, percent-encoded. `a?b` is `/a%3Fb`, `50%` is `/50%25`,
+//! `#` is `/%23`; a name with a newline or without any encoding is `/new%0Aline`, `/%FF`. Plain
+//! characters that no URI has, save `#`, `?` and `%`, are taken for themselves, since they can mean
+//! nothing else. A name is decoded once, so `/%2525` is `%25` and never `%`. Two targets mean one file
+//! only if they differ in percent-encoding, in dot segments or in doubled slashes; all of them are
+//! answered as that one file, by whatever rules there are for its path.
 
 use super::Status;
 
@@ -142,7 +167,7 @@ fn hex(digit: u8) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use percent_encoding::percent_decode;
+    use percent_encoding::{NON_ALPHANUMERIC, percent_decode, percent_encode};
     use proptest::prelude::*;
 
     use super::{TargetError, decode};
@@ -243,6 +268,27 @@ mod tests {
         }
     }
 
+    /// The right spelling of a name, and what others are.
+    #[test]
+    fn odd_names_have_one_spelling() {
+        for (name, right, others) in [
+            (&b"50%"[..], "/50%25", &["/50%", "/50%2525"][..]),
+            (b"%41", "/%2541", &["/%41", "/%252541"]),
+            (b"a?b", "/a%3Fb", &["/a?b", "/a%253Fb"]),
+            (b"a#b", "/a%23b", &["/a#b", "/a%2523b"]),
+            (b"new\nline", "/new%0Aline", &["/new%5Cnline", "/new%250Aline", "/newline"]),
+            (b"\xff", "/%FF", &["/%C3%BF", "/%25FF"]),
+            (b"a b", "/a%20b", &["/a+b", "/a%2520b"]),
+            (b"a+b", "/a+b", &["/a%20b", "/a%252Bb"]),
+            (b"..;", "/..;", &["/..", "/..%3B/.."]),
+        ] {
+            assert_eq!(decoded(right.as_bytes()).as_deref(), Ok(name), "{right}");
+            for other in others {
+                assert_ne!(decoded(other.as_bytes()).as_deref(), Ok(name), "{other}");
+            }
+        }
+    }
+
     #[test]
     fn errors_have_their_statuses() {
         assert_eq!(TargetError::Percent.status(), Status::BAD_REQUEST);
@@ -278,6 +324,30 @@ mod tests {
                 for segment in segments {
                     prop_assert!(!matches!(segment, b"" | b"." | b".."), "{:?}", path);
                 }
+            }
+        }
+
+        /// Every name has a spelling, and it is the name's alone.
+        #[test]
+        fn a_name_is_reached_by_its_encoding(
+            name in prop::collection::vec(1_u8.., 1..20),
+            other in prop::collection::vec(1_u8.., 1..20),
+        ) {
+            let may_be = |name: &[u8]| !name.contains(&b'/') && name != b"." && name != b"..";
+            prop_assume!(may_be(&name) && may_be(&other));
+            let spelling = |name: &[u8]| format!("/{}", percent_encode(name, NON_ALPHANUMERIC));
+            prop_assert_eq!(decoded(spelling(&name).as_bytes()), Ok(name.clone()));
+            prop_assert_eq!(spelling(&name) == spelling(&other), name == other);
+        }
+
+        /// Whatever spelling was used, the file's own one leads to the same path.
+        #[test]
+        fn the_encoding_of_a_path_leads_back_to_it(target in targets()) {
+            if let Ok(path) = decoded(&target) {
+                let segments = path.split(|&byte| byte == b'/');
+                let encoded = segments.map(|name| percent_encode(name, NON_ALPHANUMERIC).to_string());
+                let again = format!("/{}", encoded.collect::<Vec<_>>().join("/"));
+                prop_assert_eq!(decoded(again.as_bytes()), Ok(path));
             }
         }
 

@@ -23,7 +23,8 @@ pub enum Named {
 /// Up to `max` names of a directory that is open for reading, in the order in which the file system
 /// gives them, without `.` and `..`; those that `wanted` refuses do not count. True: there are more.
 ///
-/// The kernel gives some hundred names a call; names that are not in memory are waited for.
+/// Counted as one call, although the kernel gives some hundred names at a time. Names that are not in
+/// memory are waited for.
 pub fn names(
     directory: OwnedFd,
     max: usize,

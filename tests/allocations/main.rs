@@ -25,10 +25,15 @@ struct Counted {
 
 impl Counted {
     fn start(site: &Site) -> Counted {
+        Counted::told(site, "")
+    }
+
+    /// The same of a site with these settings.
+    fn told(site: &Site, settings: &str) -> Counted {
         let count: &AtomicU64 = Box::leak(Box::default());
         // Revalidation looks at the file system once for each file, which is not this path.
-        let settings = "[cache]\nvalid = \"1h\"";
-        Counted { shard: InProcess::start(site, settings, || count_here(count)), count }
+        let settings = format!("{settings}\n[cache]\nvalid = \"1h\"");
+        Counted { shard: InProcess::start(site, &settings, || count_here(count)), count }
     }
 
     /// Allocations of the shard while a client does `work` again and again, having done so as often
@@ -81,6 +86,42 @@ fn warm_requests_allocate_nothing() {
         assert_eq!(client.response().body, b"small\n");
     });
     assert_eq!(warm, 0, "a head in two pieces");
+    counted.stop();
+}
+
+/// What is said of files is worked out when an entry is made.
+#[test]
+fn what_a_site_is_told_allocates_nothing() {
+    let site = Site::with("directory/file.html", "small\n");
+    site.write("absent.html", "not here\n");
+    site.settle("directory/file.html");
+    let settings = "listing = true
+        symlinks = \"owner\"
+        mode_allowed = \"0444\"
+        error_pages = { 404 = \"/absent.html\" }
+        [[site.headers]]
+        match = \"*.html\"
+        set = { Cache-Control = \"no-cache\", Vary = \"Origin\" }
+        [[site.headers]]
+        always = true
+        set = { X-Always = \"yes\" }";
+    let counted = Counted::told(&site, settings);
+    for (path, status) in
+        [("/directory/file.html", 200), ("/absent", 404), ("/directory/", 200), ("/directory", 301)]
+    {
+        let request = get(path);
+        let warm = counted.while_warm(repeats(1000), |client| {
+            client.send(&request);
+            let response = client.response();
+            assert_eq!((response.status, response.field("x-always")), (status, Some("yes")));
+        });
+        assert_eq!(warm, 0, "{path}");
+    }
+    let warm = counted.while_warm(repeats(1000), |client| {
+        let response = client.head_with("/directory/file.html", "If-None-Match: *\r\n");
+        assert_eq!((response.status, response.field("cache-control")), (304, Some("no-cache")));
+    });
+    assert_eq!(warm, 0, "a 304");
     counted.stop();
 }
 

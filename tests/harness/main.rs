@@ -12,6 +12,7 @@ mod files_30;
 mod listening_50;
 mod operations_60;
 mod ownership_80;
+mod policies_50;
 mod protocol_40;
 mod rfc3986_40;
 mod rfc9110_40;

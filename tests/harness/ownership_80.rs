@@ -12,15 +12,6 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// Kilobytes that the server has allocated and touched.
-fn anonymous_kib(server: &Server) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
-    let status = status.expect("the server is running");
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let number = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    number.and_then(|number| number.parse().ok()).expect("a number of kB")
-}
-
 fn kernel_workers(server: &Server) -> usize {
     server.threads().iter().filter(|name| name.starts_with("iou-wrk")).count()
 }
@@ -62,11 +53,11 @@ fn requests_cut_off_by_a_reset_leave_nothing_behind() {
     cut_off_many(repeats(2000).max(200));
     // The cache holds a file open from here on.
     wait_until("the connections are closed", || server.descriptors() <= idle + 1);
-    let (descriptors, kib) = (server.descriptors(), anonymous_kib(&server));
+    let (descriptors, kib) = (server.descriptors(), server.memory_kib("RssAnon"));
     cut_off_many(repeats(20_000));
     wait_until("the connections are closed", || server.descriptors() <= descriptors);
     assert_eq!(kernel_workers(&server), 0);
-    let grown_kib = anonymous_kib(&server).saturating_sub(kib);
+    let grown_kib = server.memory_kib("RssAnon").saturating_sub(kib);
     assert!(grown_kib <= 512, "{grown_kib} KiB more than before");
     let stats = server.stop();
     assert_eq!(stats.total("accepted"), stats.total("closed"));

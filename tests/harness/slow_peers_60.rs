@@ -1,9 +1,10 @@
 //! Layer 60: many peers that are slow, and one that is not. Nobody waits for another.
 
+use std::io::Write;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Client, Server, Site, pattern};
+use crate::support::{Client, Server, Site, pattern, repeats};
 
 const MIB: usize = 1 << 20;
 
@@ -36,6 +37,63 @@ fn two_hundred_slow_readers_do_not_stop_a_fast_one() {
     drop(fast);
     let stats = server.stop();
     assert_eq!(stats.total("accepted"), 201);
+}
+
+/// Clients that each send the first bytes of `message`, and what each has yet to send.
+fn dribblers(server: &Server, message: &str, count: usize) -> Vec<(Client, String)> {
+    (0..count).map(|_| (Client::connect(server.address()), message.to_owned())).collect()
+}
+
+/// Each sends one byte more; a server may have had enough of one, and have closed.
+fn dribble(clients: &mut [(Client, String)]) {
+    for (client, message) in clients {
+        if !message.is_empty() {
+            let byte = message.remove(0);
+            let _ = client.stream().write_all(&[byte as u8]);
+        }
+    }
+}
+
+#[test]
+fn two_hundred_of_every_slow_kind_at_once_cost_little_memory_and_nobody_else_an_answer() {
+    let large = pattern(8 * MIB);
+    let site = Site::with("large", &large);
+    site.write("small", "small\n");
+    let server = Server::start(site.serve().cpus("0"));
+    let count = repeats(200);
+    let mut fast = Client::connect(server.address());
+    assert_eq!(fast.get("/small").body, b"small\n");
+    let before_kib = server.memory_kib("RssAnon");
+
+    let readers = stopped_readers(&server, "/large", count);
+    let ranges: String = (0..1000).map(|n| format!(",{n}-")).collect();
+    let bomb = format!("GET /large HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-{ranges}\r\n\r\n");
+    let bombers: Vec<_> = (0..count)
+        .map(|_| {
+            let mut client = Client::narrow(server.address(), 4096);
+            client.send(&bomb);
+            client
+        })
+        .collect();
+    let filler = "x".repeat(1000);
+    let head = format!("GET /small HTTP/1.1\r\nHost: localhost\r\nX-Filler: {filler}");
+    let mut heads = dribblers(&server, &head, count);
+    let body =
+        format!("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{filler}");
+    let mut bodies = dribblers(&server, &body, count);
+    for _ in 0..repeats(200) {
+        dribble(&mut heads);
+        dribble(&mut bodies);
+        assert_eq!(fast.get("/small").body, b"small\n");
+        assert_eq!(Client::connect(server.address()).get("/small").body, b"small\n");
+    }
+    assert!(fast.get("/large").body == large);
+
+    let growth_kib = server.memory_kib("RssAnon").saturating_sub(before_kib);
+    let clients = 4 * count as u64;
+    assert!(growth_kib < 4096 + 16 * clients, "{growth_kib} KiB for {clients} clients");
+    drop((readers, bombers, heads, bodies));
+    server.stop();
 }
 
 /// Evicts a file from the page cache. On a file system in memory that does nothing.

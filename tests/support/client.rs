@@ -60,8 +60,22 @@ impl Client {
     /// Sends `GET path` and reads the response.
     #[track_caller]
     pub(crate) fn get(&mut self, path: &str) -> Response {
-        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        self.get_with(path, "")
+    }
+
+    /// Sends `GET path` with these field lines, each with its CRLF, and reads the response, which must
+    /// be one that has a length.
+    #[track_caller]
+    pub(crate) fn get_with(&mut self, path: &str, fields: &str) -> Response {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"));
         self.response()
+    }
+
+    /// Sends `GET path` with these field lines and reads a response that has no body.
+    #[track_caller]
+    pub(crate) fn head_with(&mut self, path: &str, fields: &str) -> Response {
+        self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"));
+        self.head()
     }
 
     /// Ends our side of the connection; the server's stays open.
@@ -122,6 +136,22 @@ impl Client {
         }
         let rest = self.received.split_off(length);
         std::mem::replace(&mut self.received, rest)
+    }
+
+    /// Takes exactly `length` bytes and looks at none of them.
+    #[track_caller]
+    pub(crate) fn discard(&mut self, length: u64) {
+        let received = std::mem::take(&mut self.received);
+        let known = length.min(received.len() as u64);
+        self.received.extend_from_slice(&received[known as usize..]);
+        let mut left = length - known;
+        let mut chunk = vec![0; 1 << 20];
+        while left > 0 {
+            let most = left.min(chunk.len() as u64) as usize;
+            let received = self.stream.read(&mut chunk[..most]).expect("the server sends");
+            assert!(received > 0, "ended {left} bytes before {length}");
+            left -= received as u64;
+        }
     }
 
     /// Everything until the server ends its side in good order.

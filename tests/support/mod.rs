@@ -16,6 +16,7 @@ pub(crate) mod server;
 pub(crate) mod site;
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,29 @@ pub(crate) fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T
 #[track_caller]
 pub(crate) fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for(what, || condition().then_some(()));
+}
+
+/// Does `work` again and again in a thread of its own while `meanwhile` runs.
+pub(crate) fn during(mut work: impl FnMut() + Send, meanwhile: impl FnOnce()) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                work();
+            }
+        });
+        // Also where it panics, or the scope would never end.
+        let _over = Setting(&over);
+        meanwhile();
+    });
+}
+
+struct Setting<'a>(&'a AtomicBool);
+
+impl Drop for Setting<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// How often a test does what it repeats `count` times where there is time: in the emulator, which is

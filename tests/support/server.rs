@@ -278,6 +278,15 @@ impl Server {
             .collect()
     }
 
+    /// What a line of /proc/PID/status says of the server's memory, such as `VmHWM`, in KiB.
+    pub(crate) fn memory_kib(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.expect("the server is running");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.expect("a line of proc(5)").parse().expect("a number")
+    }
+
     /// How many descriptors the server has open.
     pub(crate) fn descriptors(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));

@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use onering::config::{self, Config, Facts, Overrides};
 use tempfile::TempDir;
@@ -43,6 +44,13 @@ impl Site {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("beneath the root")).expect("the root is ours");
         fs::write(path, content).expect("the root is ours");
+    }
+
+    /// Lets a file be as if nobody had touched it for years.
+    pub(crate) fn settle(&self, name: &str) {
+        let file = fs::File::options().write(true).open(self.path(name));
+        let long_ago = UNIX_EPOCH + Duration::from_secs(1_704_067_200);
+        file.and_then(|file| file.set_modified(long_ago)).expect("the file is ours");
     }
 
     /// `onering serve` on this site.

@@ -1,24 +1,13 @@
 //! Whole answers were made for as many requests as a turn allows, however large: peers that read
 //! nothing made the server hold half a megabyte each.
 
-use std::fs;
-
 use crate::support::{Client, Server, Site, pattern, wait_for};
 
-/// The most memory that the server has had, in KiB.
-fn peak_kib(server: &Server) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", server.pid()));
-    let status = status.expect("the server is running");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    number.expect("a line of proc(5)").parse().expect("a number")
-}
-
-/// The same, once it has not grown for a while.
+/// The most memory that the server has had, in KiB, once it has not grown for a while.
 fn settled_peak_kib(server: &Server) -> u64 {
     let (mut peak, mut same) = (0, 0);
     wait_for("the memory does not grow", || {
-        let now = peak_kib(server);
+        let now = server.memory_kib("VmHWM");
         same = if now == peak { same + 1 } else { 0 };
         peak = now;
         (same == 100).then_some(peak)
