@@ -20,6 +20,9 @@
 //! | [`server`] | listeners, threads, signals, the orderly end |
 //! | [`cli`] | the commands, one file each |
 //!
+//! What HTTP/1.1 asks of a server is listed in [`http::conformance`], and what has gone wrong in other
+//! servers in [`server::faults`], rule by rule and fault by fault with the test that shows it.
+//!
 //! `http` and `files` return *what to do*; only `shard` submits to the ring. `unsafe` is found in
 //! `ring` and `sys` alone, each block with the invariant it rests on.
 //!
@@ -35,9 +38,12 @@
 //!    connection for once, so that one with a single request can be closed at once, and what
 //!    follows by multishot. A whole head is parsed where it lies; an incomplete one is copied into a
 //!    buffer of the connection's own, so that no peer can hold shared memory by being slow.
+//!    A body that follows is taken where it lies, and thrown away, for files want none: it is never
+//!    copied. The answer is made before it and held until its end.
 //! 4. The target is looked up in the shard's [`files`]. A hit skips decoding, open and stat. The
 //!    entry says how it is sent: *inline* (head and body in one ready buffer, one send on the
-//!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry.
+//!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry. What the
+//!    site says about its files, and which of them it refuses, was worked out when the entry was made.
 //! 5. A file's body is pulled a quantum at a time. Before each, the shard asks the kernel whether
 //!    the quantum's last and its first byte are in memory. Warm: non-blocking sendfile(2) on this
 //!    thread. Cold: the ring reads a window into a registered buffer, of which the socket is given

@@ -99,7 +99,12 @@ fn agrees(head: &RequestHead<'_>, expected: &reference::Head<'_>) {
 fn agrees_with_httparse(head: &RequestHead<'_>, expected: &reference::Head<'_>, input: &[u8]) {
     let mut places = [EMPTY_HEADER; 100];
     let mut request = Request::new(&mut places);
-    let status = request.parse(input).expect("httparse accepts what we accept");
+    let parsed = request.parse(input);
+    if parsed == Err(httparse::Error::Version) {
+        // A later minor version, which it does not read.
+        return assert!(expected.is_later_minor);
+    }
+    let status = parsed.expect("httparse accepts what we accept");
     assert_eq!(status, httparse::Status::Complete(head.bytes));
     assert_eq!(request.method.map(str::as_bytes), Some(expected.method));
     assert_eq!(request.path.map(str::as_bytes), Some(expected.written_target));

@@ -15,8 +15,10 @@ pub struct Head<'a> {
     pub written_target: &'a [u8],
     /// What it names: path and query, `*`, or an authority.
     pub target: &'a [u8],
-    /// HTTP/1.1, not 1.0.
+    /// HTTP/1.1 or later, not 1.0.
     pub is_http11: bool,
+    /// HTTP/1.2 or later.
+    pub is_later_minor: bool,
     /// The target's authority, or else that of `Host`.
     pub host: Option<&'a [u8]>,
     /// The connection is to end; or, of HTTP/1.0, is not asked to go on.
@@ -72,11 +74,10 @@ pub fn read(input: &[u8]) -> Option<Head<'_>> {
 
     let words: Vec<_> = request_line.split(|&byte| byte == b' ').collect();
     let [method, written_target, version] = words[..] else { return None };
-    let is_http11 = match version {
-        b"HTTP/1.0" => false,
-        b"HTTP/1.1" => true,
-        _ => return None,
+    let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ b'0'..=b'9'] = version else {
+        return None;
     };
+    let (is_http11, is_later_minor) = (*minor > b'0', *minor > b'1');
     if !is_token(method) || written_target.is_empty() || str::from_utf8(written_target).is_err() {
         return None;
     }
@@ -121,6 +122,7 @@ pub fn read(input: &[u8]) -> Option<Head<'_>> {
         written_target,
         target,
         is_http11,
+        is_later_minor,
         host: authority.or(host),
         closes: asks("close") || (!is_http11 && !asks("keep-alive")),
         expects_continue: is_http11 && !expectations.is_empty() && body != Body::None,
@@ -164,7 +166,7 @@ fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'
         return Some((target, None));
     }
     let (scheme, rest) = text.split_once("://")?;
-    if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+    if !scheme.eq_ignore_ascii_case("http") {
         return None;
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -110,7 +110,9 @@ pub const INLINE_BYTES: usize = 32 * KIB;
 /// each page of each site.
 pub const ERROR_PAGE_BYTES: usize = 64 * KIB;
 
-/// A listing is made in one go, while the shard's other connections wait.
+/// A listing is made in one go, while the shard's other connections wait: 3.7 ms for 2000 of 100 000
+/// names that the kernel has in memory (the quietest of twenty, on a host that was busy otherwise), once
+/// a second at most.
 pub const LISTING_ENTRIES: usize = 2000;
 
 /// Equal across a fleet that serves copies of one tree, where inodes differ.

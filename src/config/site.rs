@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use super::defaults;
 use super::problem::Origin;
 use super::resolve::Draft;
-use super::table::{Table, boolean, choice, list, path, text, texts};
+use super::table::{Table, boolean, choice, list, path, string, text, texts};
 
 /// A set of names and what is served under them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -324,8 +324,8 @@ fn charset(value: &DeValue<'_>) -> Result<Option<String>, String> {
 
 /// Permission bits.
 fn mode(value: &DeValue<'_>) -> Result<u32, String> {
-    let written = text(value)?;
-    let mode = u32::from_str_radix(&written, 8).ok().filter(|&mode| mode <= 0o7777);
+    let written = string(value, "permission bits in octal: \"0004\"")?;
+    let mode = u32::from_str_radix(written, 8).ok().filter(|&mode| mode <= 0o7777);
     mode.filter(|_| !written.starts_with('+')).ok_or_else(|| {
         format!(
             "`{written}` are no permission bits; write them in octal, as chmod takes them: `0004`"

@@ -274,7 +274,8 @@ pub(super) fn duration(
     }
 }
 
-fn string<'v>(value: &'v DeValue<'_>, shape: &str) -> Result<&'v str, String> {
+/// A text, which is to be of this shape.
+pub(super) fn string<'v>(value: &'v DeValue<'_>, shape: &str) -> Result<&'v str, String> {
     value.as_str().ok_or_else(|| wrong_type(value, shape))
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Deviations from the letter of the RFCs: bare LF, obsolete line folding, repeated equal
 //! `Content-Length` and empty members of `Transfer-Encoding` are refused where a server may accept
-//! them; a minor version above 1 is refused where a server should read it as 1.1.
+//! them.
 
 mod authority;
 mod bytes;
@@ -92,7 +92,7 @@ impl Method {
 pub enum Version {
     /// HTTP/1.0
     Http10,
-    /// HTTP/1.1
+    /// HTTP/1.1, or a later minor version, which is read as that (RFC 9110 §2.5).
     Http11,
 }
 
@@ -164,7 +164,14 @@ pub fn parse<'a>(input: &'a [u8], limits: &HeadLimits) -> Result<Option<RequestH
     let places = &mut places[..limits.fields.min(FIELDS_MAX)];
     let mut request = Request::new(&mut []);
     match request.parse_with_uninit_headers(head, places) {
-        Ok(Complete(bytes)) => judge(&head[..bytes], &request, skipped, limits).map(Some),
+        Ok(Complete(bytes)) => {
+            let Request { method, path, version, ref headers } = request;
+            let method = method.unwrap_or_default();
+            let target = path.unwrap_or_default().as_bytes();
+            let version = if version == Some(0) { Version::Http10 } else { Version::Http11 };
+            let line = RequestLine { method, target, version };
+            judge(&head[..bytes], &line, headers, skipped, limits).map(Some)
+        }
         Ok(Partial) => match head.get(..limits.request_line_bytes.saturating_add(CRLF_BYTES)) {
             Some(line) if memchr::memchr(b'\n', line).is_none() => Err(Refusal::RequestLineTooLong),
             _ => incomplete(),
@@ -172,8 +179,35 @@ pub fn parse<'a>(input: &'a [u8], limits: &HeadLimits) -> Result<Option<RequestH
         Err(_) => {
             let limits = HeadLimits { fields: limits.fields.min(FIELDS_MAX), ..*limits };
             fault::first_fault(head, &limits)?;
-            incomplete()
+            match later_minor(head, skipped, &limits)? {
+                Some(head) => Ok(Some(head)),
+                None => incomplete(),
+            }
         }
+    }
+}
+
+/// Reads a head of HTTP/1.2 to 1.9, in which no fault was found, as one of the highest minor version
+/// that we know (RFC 9110 §2.5). httparse reads no such request line.
+#[cold]
+fn later_minor<'a>(
+    head: &'a [u8],
+    skipped: usize,
+    limits: &HeadLimits,
+) -> Result<Option<RequestHead<'a>>, Refusal> {
+    let Some(line_bytes) = memchr::memmem::find(head, b"\r\n") else { return Ok(None) };
+    let (line, lines) = (&head[..line_bytes], &head[line_bytes + CRLF_BYTES..]);
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(None) };
+    let mut places = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    match httparse::parse_headers(lines, &mut places[..limits.fields]) {
+        Ok(Complete((bytes, fields))) => {
+            let method = str::from_utf8(method).unwrap_or_default();
+            let line = RequestLine { method, target, version: Version::Http11 };
+            let head = &head[..line_bytes + CRLF_BYTES + bytes];
+            judge(head, &line, fields, skipped, limits).map(Some)
+        }
+        Ok(Partial) | Err(_) => Ok(None),
     }
 }
 
@@ -209,25 +243,31 @@ fn leading_lines(input: &[u8]) -> Result<Option<usize>, Refusal> {
     Err(Refusal::EmptyLines)
 }
 
-/// Judges a complete `head` that httparse has accepted as `request`.
+/// The words of a request line.
+struct RequestLine<'a> {
+    method: &'a str,
+    target: &'a [u8],
+    version: Version,
+}
+
+/// Judges a complete `head` that httparse has accepted, and of which these are the parts.
+#[inline]
 fn judge<'a>(
     head: &'a [u8],
-    request: &Request<'_, 'a>,
+    &RequestLine { method, target, version }: &RequestLine<'a>,
+    field_lines: &[Header<'a>],
     skipped: usize,
     limits: &HeadLimits,
 ) -> Result<RequestHead<'a>, Refusal> {
-    let method = Method::from_token(request.method.unwrap_or_default());
-    let target = request.path.unwrap_or_default().as_bytes();
-    let version = if request.version == Some(0) { Version::Http10 } else { Version::Http11 };
-
-    let first_field = request.headers.first();
+    let method = Method::from_token(method);
+    let first_field = field_lines.first();
     let request_line_bytes =
         first_field.map_or(head.len() - CRLF_BYTES, |field| offset_in(head, field.name));
     if request_line_bytes > limits.request_line_bytes.saturating_add(CRLF_BYTES) {
         return Err(Refusal::RequestLineTooLong);
     }
     let mut fields = Fields::default();
-    for field in &*request.headers {
+    for field in field_lines {
         // httparse takes a bare LF for a line's end; where the next line begins shows it.
         if !head[..offset_in(head, field.name)].ends_with(b"\r\n") {
             return Err(Refusal::BareLf);

@@ -12,6 +12,7 @@
 //! | [`response`] | a response head is written |
 //! | [`body`] | a response body is pulled |
 //! | [`date`], [`status`] | the vocabulary of both |
+//! | [`conformance`] | each rule of the RFCs, what is done with it, and the test that shows it |
 //!
 //! Strictness is a policy: whatever two servers could read differently is refused (RFC 9112 §11.2).
 //! A refusal names its cause ([`Refusal`]), maps to a status, and ends the connection, because
@@ -20,6 +21,7 @@
 pub mod body;
 pub mod chunked;
 pub mod conditional;
+pub mod conformance;
 pub mod connection;
 pub mod date;
 pub mod head;

@@ -64,7 +64,7 @@ struct Shared {
 
 impl Arena {
     /// ENOMEM where there cannot be as much memory as that.
-    pub(super) fn new(buffers: u16, buffer_bytes: usize) -> nix::Result<Arena> {
+    pub(crate) fn new(buffers: u16, buffer_bytes: usize) -> nix::Result<Arena> {
         // A product that wrapped around would be a mapping smaller than its buffers.
         let bytes = usize::from(buffers.max(1))
             .checked_mul(buffer_bytes.max(1))

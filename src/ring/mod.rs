@@ -45,3 +45,6 @@ pub use send_buf::SendBuf;
 pub use setup::{Setup, SetupError};
 pub use submitting::Wait;
 pub use token::Token;
+
+#[cfg(test)]
+pub(crate) use provided::Provided;

@@ -19,6 +19,20 @@ use super::token::{Operation, SLOTS_MAX, Token, UserData};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationId(pub(super) u64);
 
+/// What a test needs that plays the ring.
+#[cfg(test)]
+impl OperationId {
+    /// Names an operation of the test's own table.
+    pub(crate) fn simulated(slot: u32, generation: u32) -> OperationId {
+        OperationId(u64::from(slot) << 32 | u64::from(generation))
+    }
+
+    /// What it was made of.
+    pub(crate) fn parts(self) -> (u32, u32) {
+        ((self.0 >> 32) as u32, self.0 as u32)
+    }
+}
+
 /// What an operation holds until its last completion.
 #[derive(Debug)]
 pub(super) enum Held {

@@ -20,7 +20,7 @@ pub(super) const GROUP: u16 = 0;
 
 /// The buffers of one ring.
 #[derive(Clone, Debug)]
-pub(super) struct Provided(Rc<Shared>);
+pub(crate) struct Provided(Rc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -39,7 +39,7 @@ struct Shared {
 
 impl Provided {
     /// `entries` is a power of two, at most 32768.
-    pub(super) fn new(entries: u16, buffer_bytes: u32) -> nix::Result<Provided> {
+    pub(crate) fn new(entries: u16, buffer_bytes: u32) -> nix::Result<Provided> {
         assert!(entries.is_power_of_two() && buffer_bytes > 0);
         let count = usize::from(entries);
         let size = |bytes| NonZeroUsize::new(bytes).expect("entries and bytes are at least one");
@@ -67,7 +67,7 @@ impl Provided {
     }
 
     /// Whether the kernel has a buffer left.
-    pub(super) fn has_available(&self) -> bool {
+    pub(crate) fn has_available(&self) -> bool {
         self.0.available.get() > 0
     }
 
@@ -78,6 +78,35 @@ impl Provided {
         }
         self.0.available.set(self.0.available.get() - 1);
         Some(RecvBuf { pool: Rc::clone(&self.0), id, more_waits, bytes: bytes as u32 })
+    }
+}
+
+/// What a test needs that plays the kernel.
+#[cfg(test)]
+impl Provided {
+    /// How many buffers the kernel has.
+    pub(crate) fn available(&self) -> u16 {
+        self.0.available.get()
+    }
+
+    /// Receives `bytes`, as the kernel does: into the buffer that has waited longest.
+    pub(crate) fn receive(&self, bytes: &[u8], more_waits: bool) -> Option<RecvBuf> {
+        assert!(bytes.len() <= self.0.buffer_bytes as usize);
+        let available = self.0.available.get();
+        if available == 0 {
+            return None;
+        }
+        let head = self.0.tail.get().wrapping_sub(available);
+        let place = usize::from(head & (self.0.entries - 1));
+        let descriptors = self.0.descriptors.start().as_ptr().cast::<BufRingEntry>();
+        // SAFETY: `place < entries`, and `give` has written the descriptors from the head to the tail.
+        let id = unsafe { &*descriptors.add(place) }.bid();
+        // SAFETY: the buffer has at least so many bytes, and as it is in the ring nobody else looks at
+        // it: there is no kernel, and a `RecvBuf` of it is only made below.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.buffer(id), bytes.len());
+        }
+        self.take(id, bytes.len(), more_waits)
     }
 }
 

@@ -3,7 +3,10 @@
 //! [`run`] binds every listener before any shard exists and closes none before the last has
 //! ended: closing one of a SO_REUSEPORT group would reset what the kernel has queued on it and
 //! renumber the others.
+//!
+//! [`faults`] is the list of what has gone wrong in other servers, and of the tests against it.
 
+pub mod faults;
 mod listeners;
 
 use std::fs::File;
@@ -22,7 +25,7 @@ use crate::metrics::Metrics;
 use crate::ring::{Ring, Setup, SetupError, Wait};
 use crate::shard::{Assignment, Inbox, Inboxes, Letter, Shard, StartError};
 use crate::sys::affinity;
-use crate::sys::signal::{self, Signals};
+use crate::sys::signal::{self, Request, Signals};
 
 pub use listeners::{BindError, Registry, Steering};
 
@@ -77,7 +80,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     let config = Arc::new(config);
     signal::ignore_sigpipe().map_err(missing("SIGPIPE cannot be ignored"))?;
     // Before any thread is made, so that all of them have the signals blocked.
-    let signals = signal::block_termination().map_err(missing("no signal descriptor"))?;
+    let signals = signal::block_requests().map_err(missing("no signal descriptor"))?;
     // Ours, to wake the shards with; and the first to tell why there is no io_uring.
     let mut ring = Ring::new(&Setup { entries: 64, recv_buffers: 1, ..Setup::default() })?;
     let registry = Registry::bind(&config)?;
@@ -204,7 +207,8 @@ fn introduce(shards: &[Thread]) -> Result<Inboxes, Error> {
     Ok(inboxes)
 }
 
-/// Waits for SIGTERM or SIGINT, or for shards to end; says how many have.
+/// Waits for SIGTERM or SIGINT, or for shards to end; says how many have. SIGHUP, which asks others
+/// to read their configuration again and would end the process, is taken note of.
 fn wait(signals: &Signals, ended: &OwnedFd) -> Result<usize, Error> {
     loop {
         let mut descriptors = [
@@ -220,8 +224,14 @@ fn wait(signals: &Signals, ended: &OwnedFd) -> Result<usize, Error> {
             let count = nix::unistd::read(ended, &mut [0; 64]);
             return count.map_err(|errno| missing("the shards' pipe")(errno.into()));
         }
-        if signals.read().map_err(missing("the signal descriptor"))?.is_some() {
-            return Ok(0);
+        match signals.read().map_err(missing("the signal descriptor"))? {
+            Some(Request::Terminate | Request::Interrupt) => return Ok(0),
+            Some(Request::Hangup) => {
+                tracing::info!(
+                    "SIGHUP: nothing is read again; a new configuration takes a restart"
+                );
+            }
+            None => {}
         }
     }
 }

@@ -27,6 +27,8 @@ mod serving;
 mod wheel;
 
 #[cfg(test)]
+mod simulation;
+#[cfg(test)]
 mod tests;
 
 use std::collections::VecDeque;

@@ -117,9 +117,12 @@ impl<K: Kernel> Shard<K> {
 
     /// The body is with the kernel, whole.
     fn body_sent(&mut self, token: Token) {
+        let now_ms = self.now.monotonic_ms;
         let connection = self.connection(token);
         connection.writing = Writing::Idle;
         connection.http.answered();
+        // It may have begun in this very turn, so that nobody has seen what was waited for change.
+        connection.since_ms = now_ms;
         if !connection.input.is_empty() || !connection.is_receiving() {
             // Requests wait, or the peer's end does: their turn is the next.
             self.ready.push_back(token);

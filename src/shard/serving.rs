@@ -123,7 +123,8 @@ impl<K: Kernel> Shard<K> {
         let mut requests = 0;
         let mut answer_bytes = 0;
         let mut pulled = None;
-        let mut held = connection.held.take().map(|reply| *reply);
+        // The answer to a request whose body has begun in this turn.
+        let mut held = None;
         while pulled.is_none() {
             if requests == self.config.limits.requests_per_turn {
                 counters.turn_requests_capped.add(1);
@@ -157,13 +158,17 @@ impl<K: Kernel> Shard<K> {
                     used += piece.bytes;
                     connection.body_bytes += piece.data.len() as u64;
                     counters.body_bytes.add(piece.data.len() as u64);
-                    let Some(reply) = held.take_if(|_| piece.is_last) else { continue };
+                    if !piece.is_last {
+                        continue;
+                    }
                     counters.bodies.add(1);
+                    let earlier = || connection.held.take().map(|reply| *reply);
+                    let Some(reply) = held.take().or_else(earlier) else { continue };
                     reply
                 }
                 Take::Refused(refusal) => {
                     used = input.len();
-                    held = None;
+                    (held, connection.held) = (None, None);
                     counters.count_refusal(refusal);
                     tracing::debug!(refusal = refusal.name(), "request refused");
                     self.files.status(
@@ -191,7 +196,9 @@ impl<K: Kernel> Shard<K> {
                 }
             }
         }
-        connection.held = held.map(Box::new);
+        if let Some(reply) = held {
+            connection.held = Some(Box::new(reply));
+        }
         counters.requests.add(requests as u64);
         self.send_answers(token, pulled);
         used

@@ -6,7 +6,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::config::{Config, Facts, Overrides, resolve};
+use crate::config::{Config, Facts, Overrides, Root, resolve};
+use crate::http::Awaiting;
 use crate::metrics::Counters;
 use crate::ring::Wait;
 
@@ -101,4 +102,32 @@ fn a_connection_that_comes_after_the_end_is_not_waited_for() {
     shard.adopt(socket);
     assert!(shard.drained());
     assert_eq!(peer.read(&mut [0]).unwrap(), 0);
+}
+
+/// Its answers were pulled and sent within one turn, so that nothing was ever seen to be waited for
+/// but the next request; and since when it had been waited for was the first of them.
+#[test]
+fn a_connection_that_downloads_without_a_pause_is_not_closed_as_idle() {
+    let site = tempfile::tempdir().unwrap();
+    std::fs::write(site.path().join("file"), [b'f'; 40_000]).unwrap();
+    let mut shard = shard(Vec::new(), |config| {
+        config.sites[0].root = Root::Directory(site.path().into());
+    });
+    let (mut peer, socket) = pair();
+    peer.set_nonblocking(true).unwrap();
+    shard.adopt(socket);
+    let mut waits_since_ms = Vec::new();
+    for count in 1..=3 {
+        peer.write_all(b"GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let counters = Arc::clone(&shard.assignment.counters);
+        turn_until(&mut shard, |shard| {
+            let (_, connection) = shard.connections.iter().next().unwrap();
+            counters.requests.value() == count && connection.awaiting == Awaiting::NextRequest
+        });
+        waits_since_ms.push(shard.connections.iter().next().unwrap().1.since_ms);
+        while peer.read(&mut [0; 65_536]).is_ok() {}
+        let now_ms = shard.now.monotonic_ms;
+        turn_until(&mut shard, |shard| shard.now.monotonic_ms > now_ms);
+    }
+    assert!(waits_since_ms.is_sorted_by(|earlier, later| earlier < later), "{waits_since_ms:?}");
 }

@@ -229,4 +229,40 @@ mod tests {
         }
         assert!(open_beneath(&root, Path::new("a/b/page"), Links::None).is_ok());
     }
+
+    /// Somebody exchanges a link of his own, which leads to his file, for one that leads to another's:
+    /// at no moment is the other's file opened.
+    #[test]
+    fn what_is_exchanged_meanwhile_is_not_followed() {
+        let (tree, root) = tree();
+        let path = |name: &str| tree.path().join(name);
+        fs::write(path("his"), "his").expect("write");
+        fs::write(path("secret"), "secret").expect("write");
+        if chown(path("his"), Some(1234), None).is_err() {
+            eprintln!("skipped: only root can give files away");
+            return;
+        }
+        let secret = stat(open_beneath(&root, Path::new("secret"), Links::None).expect("open"));
+        let secret = secret.expect("stat").inode;
+        let exchange = |text: &str| {
+            symlink(text, path("new")).expect("link");
+            lchown(path("new"), Some(1234), None).expect("we are root");
+            fs::rename(path("new"), path("link")).expect("rename");
+        };
+        exchange("his");
+        let over = std::sync::atomic::AtomicBool::new(false);
+        let order = std::sync::atomic::Ordering::Relaxed;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(order) {
+                    exchange("secret");
+                    exchange("his");
+                }
+            });
+            let found: Vec<_> = (0..3000).map(|_| opened(&root, "link")).collect();
+            over.store(true, order);
+            assert!(found.iter().any(Result::is_ok), "his own is his to show");
+            assert!(!found.contains(&Ok(secret)));
+        });
+    }
 }

@@ -18,6 +18,8 @@ pub enum Request {
     Terminate,
     /// SIGINT: the same, from a terminal.
     Interrupt,
+    /// SIGHUP: read the configuration again.
+    Hangup,
 }
 
 /// The signals of this process, to be read.
@@ -30,7 +32,16 @@ pub struct Signals {
 ///
 /// Threads inherit what is blocked: call this on the main thread before it starts another.
 pub fn block_termination() -> io::Result<Signals> {
-    let asking: SigSet = [Signal::SIGTERM, Signal::SIGINT].into_iter().collect();
+    block(&[Signal::SIGTERM, Signal::SIGINT])
+}
+
+/// The same of SIGHUP too, which ends the process otherwise.
+pub fn block_requests() -> io::Result<Signals> {
+    block(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP])
+}
+
+fn block(signals: &[Signal]) -> io::Result<Signals> {
+    let asking: SigSet = signals.iter().copied().collect();
     count_call();
     asking.thread_block()?;
     count_call();
@@ -52,8 +63,11 @@ impl Signals {
     pub fn read(&self) -> io::Result<Option<Request>> {
         count_call();
         let Some(information) = self.fd.read_signal()? else { return Ok(None) };
-        let interrupt = information.ssi_signo == Signal::SIGINT as u32;
-        Ok(Some(if interrupt { Request::Interrupt } else { Request::Terminate }))
+        Ok(Some(match Signal::try_from(information.ssi_signo as i32) {
+            Ok(Signal::SIGHUP) => Request::Hangup,
+            Ok(Signal::SIGINT) => Request::Interrupt,
+            _ => Request::Terminate,
+        }))
     }
 }
 
@@ -75,13 +89,15 @@ mod tests {
 
     #[test]
     fn signals_are_read_and_do_not_kill() {
-        let signals = block_termination().expect("signalfd");
+        let signals = block_requests().expect("signalfd");
         assert_eq!(signals.read().expect("read"), None);
         // raise(3) signals the calling thread alone: no other test of the process sees it.
         raise(Signal::SIGTERM).expect("raise");
         assert_eq!(signals.read().expect("read"), Some(Request::Terminate));
         raise(Signal::SIGINT).expect("raise");
         assert_eq!(signals.read().expect("read"), Some(Request::Interrupt));
+        raise(Signal::SIGHUP).expect("raise");
+        assert_eq!(signals.read().expect("read"), Some(Request::Hangup));
         assert_eq!(signals.read().expect("read"), None);
     }
 

@@ -126,6 +126,31 @@ fn what_a_site_is_told_allocates_nothing() {
 }
 
 #[test]
+fn warm_requests_with_bodies_allocate_little() {
+    let site = Site::with("small", "small\n");
+    let counted = Counted::start(&site);
+    let head = "GET /small HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body = "5;a=b\r\nhello\r\n".repeat(10) + "0\r\nX: y\r\n\r\n";
+    let whole = head.to_owned() + &body;
+    let times = repeats(1000);
+    let warm = counted.while_warm(times, |client| {
+        client.send(&whole);
+        assert_eq!(client.response().body, b"small\n");
+    });
+    assert_eq!(warm, 0, "a body with its head");
+    let warm = counted.while_warm(times, |client| {
+        let (begun, rest) = body.split_at(50);
+        for piece in [head, begun, rest] {
+            client.send(piece);
+        }
+        assert_eq!(client.response().body, b"small\n");
+    });
+    // The answer that is held until the body's end.
+    assert!(warm <= times as u64, "{warm} allocations for {times} bodies in three pieces");
+    counted.stop();
+}
+
+#[test]
 fn warm_downloads_allocate_nothing() {
     let site = Site::new();
     let counted = Counted::start(&site);

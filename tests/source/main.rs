@@ -5,3 +5,4 @@ mod contrib_60;
 mod fuzz_20;
 mod layout_00;
 mod ownership_10;
+mod tables_00;

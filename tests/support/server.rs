@@ -18,8 +18,11 @@ use nix::unistd::Pid;
 use super::seccomp::Confinement;
 use super::wait_for;
 
-/// The user and group that own nothing.
-const NOBODY: u32 = 65534;
+/// A user and group that own nothing, and whom no other process of tests runs servers as: what a user
+/// may have, such as locked memory, is counted over all that the user runs.
+fn nobody() -> u32 {
+    60_000 + std::process::id() % 5000
+}
 
 /// The program under test. In the emulator, the environment says where it is.
 pub(crate) fn program() -> OsString {
@@ -96,9 +99,9 @@ impl Args {
         command.arg("-c").arg(format!("{}exec \"$@\"", self.limits)).arg("sh");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if self.unprivileged {
-            // Nobody may not be able to walk the path to the program: it is handed over open.
+            // Such a user may not be able to walk the path to the program: it is handed over open.
             let program = File::open(program).expect("the program is there");
-            command.stdin(program).arg("/proc/self/fd/0").gid(NOBODY).uid(NOBODY);
+            command.stdin(program).arg("/proc/self/fd/0").gid(nobody()).uid(nobody());
         } else {
             command.arg(program);
         }

@@ -30,7 +30,8 @@ fn values_say_what_to_write_instead() {
     refused("charset = \"utf 8\"", "3:11: site.charset", "`off`");
     refused("symlinks = \"no\"", "3:12: site.symlinks", "`beneath`, `owner`, `off`");
     refused("dotfiles = \"no\"", "3:12: site.dotfiles", "`refuse`, `serve`");
-    for mode in ["4", "\"8\"", "\"10000\"", "\"+4\"", "\"\"", "\"-4\""] {
+    refused("mode_allowed = 4", "3:16: site.mode_allowed", "in octal: \"0004\"");
+    for mode in ["\"8\"", "\"10000\"", "\"+4\"", "\"\"", "\"-4\""] {
         let written = format!("mode_allowed = {mode}");
         let problem = problem(&written).expect(&written);
         assert!(problem.contains("site.mode_allowed: "), "{problem}");

@@ -112,8 +112,8 @@ fn words(line: &[u8], complete: bool) -> Result<(), Refusal> {
     for (index, &byte) in version.iter().enumerate() {
         match (index, byte) {
             (0..7, _) if byte == b"HTTP/1."[index] => {}
-            (7, b'0' | b'1') => {}
-            (5 | 7, b'0'..=b'9') => return Err(Refusal::VersionUnsupported),
+            (7, b'0'..=b'9') => {}
+            (5, b'0'..=b'9') => return Err(Refusal::VersionUnsupported),
             _ => return Err(named(byte, Refusal::Version)),
         }
     }

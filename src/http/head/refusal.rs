@@ -51,7 +51,7 @@ refusals! {
     SimpleRequest => BAD_REQUEST, "simple_request";
     /// The third word is no HTTP version (RFC 9112 §2.3).
     Version => BAD_REQUEST, "version";
-    /// A version of HTTP other than 1.0 and 1.1.
+    /// A major version of HTTP other than 1.
     VersionUnsupported => HTTP_VERSION_NOT_SUPPORTED, "version_unsupported";
     /// The request line is longer than [`HeadLimits::request_line_bytes`](super::HeadLimits).
     RequestLineTooLong => URI_TOO_LONG, "request_line_too_long";
@@ -59,8 +59,11 @@ refusals! {
     Target => BAD_REQUEST, "target";
     /// The target has no form that the method allows (RFC 9112 §3.2).
     TargetForm => BAD_REQUEST, "target_form";
-    /// The target is an absolute URI of another scheme than `http` and `https`.
+    /// The target is an absolute URI of a scheme that is not HTTP's.
     TargetScheme => BAD_REQUEST, "target_scheme";
+    /// The target is an absolute URI of the scheme `https`, and the connection is not secured
+    /// (RFC 9110 §7.4).
+    TargetUnsecured => MISDIRECTED_REQUEST, "target_unsecured";
     /// The target's authority has no host, has userinfo, or is malformed (RFC 9110 §4.2).
     TargetAuthority => BAD_REQUEST, "target_authority";
     /// The first field line begins with whitespace (RFC 9112 §2.2).

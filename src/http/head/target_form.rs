@@ -15,8 +15,9 @@ pub(super) fn split(method: Method, target: &[u8]) -> Result<(&[u8], Option<&[u8
 fn absolute(method: Method, target: &[u8]) -> Result<(&[u8], Option<&[u8]>), Refusal> {
     let separator = memchr::memmem::find(target, b"://").ok_or(Refusal::TargetForm)?;
     let (scheme, rest) = (&target[..separator], &target[separator + 3..]);
-    if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {
-        return Err(Refusal::TargetScheme);
+    if !scheme.eq_ignore_ascii_case(b"http") {
+        let is_https = scheme.eq_ignore_ascii_case(b"https");
+        return Err(if is_https { Refusal::TargetUnsecured } else { Refusal::TargetScheme });
     }
     let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);

@@ -133,11 +133,23 @@ fn request_lines() {
 #[test]
 fn versions() {
     assert_eq!(read(b"GET / HTTP/1.0\r\n\r\n").version, Version::Http10);
+    // RFC 9110 §2.5: a later minor version is read as the highest that is known, limits included.
+    for minor in 2..=9 {
+        let line = format!("GET /a HTTP/1.{minor}");
+        let fields = "Host: h\r\nConnection: close\r\n";
+        let later = format!("\r\n{line}\r\n{fields}\r\nGET /b HTTP/1.1\r\n");
+        let known = later.replace(&line, "GET /a HTTP/1.1");
+        assert_eq!(read(later.as_bytes()), read(known.as_bytes()));
+        assert_eq!(refused(later.replace("Host", "Hosts")), Refusal::HostMissing);
+        assert_eq!(refused(later.replace("e\r\n\r\n", "e\r\n\n")), Refusal::BareLf);
+        assert_eq!(refused(later.replace(&line, &format!("{line} "))), Refusal::Version);
+        let many = later.replace("Host: h", &format!("Host: h{}", "\r\nX: y".repeat(FIELDS_MAX)));
+        assert_eq!(refused(many), Refusal::TooManyFields);
+    }
     for (version, refusal) in [
         ("HTTP/2.0", Refusal::VersionUnsupported),
         ("HTTP/3.0", Refusal::VersionUnsupported),
         ("HTTP/0.9", Refusal::VersionUnsupported),
-        ("HTTP/1.2", Refusal::VersionUnsupported),
         ("HTTP/2", Refusal::VersionUnsupported),
         ("HTTP/x.y", Refusal::Version),
         ("HTTP/1.x", Refusal::Version),
@@ -191,7 +203,6 @@ fn target_forms() {
         ("GET /\u{e9} HTTP/1.1", "/\u{e9}", "localhost"),
         ("GET http://h/index.html HTTP/1.1", "/index.html", "h"),
         ("GET HTTP://LocalHost:81/a?b HTTP/1.1", "/a?b", "LocalHost:81"),
-        ("GET https://h HTTP/1.1", "/", "h"),
         ("GET http://h?q HTTP/1.1", "?q", "h"),
         ("GET http://[::1]:8080/ HTTP/1.1", "/", "[::1]:8080"),
         ("OPTIONS * HTTP/1.1", "*", "localhost"),
@@ -221,6 +232,8 @@ fn target_forms() {
         ("GET ://localhost/ HTTP/1.1", Refusal::TargetScheme),
         ("GET ftp://localhost/index.html HTTP/1.1", Refusal::TargetScheme),
         ("GET file:///etc/passwd HTTP/1.1", Refusal::TargetScheme),
+        ("GET https://localhost/ HTTP/1.1", Refusal::TargetUnsecured),
+        ("GET HTTPS://localhost HTTP/1.1", Refusal::TargetUnsecured),
         ("GET http:///index.html HTTP/1.1", Refusal::TargetAuthority),
         ("GET http://:80/index.html HTTP/1.1", Refusal::TargetAuthority),
         ("GET http://u:p@localhost/ HTTP/1.1", Refusal::TargetAuthority),

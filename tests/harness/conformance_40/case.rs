@@ -11,6 +11,8 @@ pub(crate) struct Case {
     pub(super) answers: Vec<Answer>,
     /// The server ends the connection after the answers.
     pub(super) closes: bool,
+    /// The answer does not depend on how much of the request has come when it is looked at.
+    pub(super) may_be_cut: bool,
 }
 
 /// One response, as far as it is to be looked at. What every response must be is looked at too: see
@@ -40,13 +42,25 @@ pub(super) enum Body {
 
 /// Begins a case.
 pub(crate) fn case(name: &'static str, sends: impl Into<Vec<u8>>) -> Case {
-    Case { name, sends: sends.into(), ends: false, answers: Vec::new(), closes: false }
+    Case {
+        name,
+        sends: sends.into(),
+        ends: false,
+        answers: Vec::new(),
+        closes: false,
+        may_be_cut: true,
+    }
 }
 
 impl Case {
     /// The peer ends its side after the last byte.
     pub(crate) fn then_ends(self) -> Case {
         Case { ends: true, ..self }
+    }
+
+    /// It is to come in one piece, for the answer depends on what is there when the head is.
+    pub(crate) fn in_one_piece(self) -> Case {
+        Case { may_be_cut: false, ..self }
     }
 
     /// These answers come back, and the connection lives on (unless the peer has ended its side).

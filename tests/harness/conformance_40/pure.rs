@@ -86,11 +86,20 @@ impl Machine {
         loop {
             let (used, reply) = match connection.take(input, &self.limits) {
                 Take::Request(head) => {
+                    // A peer that waits before it sends a body is not asked for it.
+                    let is_declined = head.expects_continue && head.bytes == input.len();
+                    if is_declined {
+                        connection.decline_body();
+                    }
                     *held = Some(self.reply_to(&head, connection.persistence()));
-                    (head.bytes, held.take_if(|_| head.body == RequestBody::None))
+                    let is_whole = is_declined || head.body == RequestBody::None;
+                    (head.bytes, held.take_if(|_| is_whole))
                 }
                 Take::Body(piece) => (piece.bytes, held.take_if(|_| piece.is_last)),
-                Take::Refused(refusal) => (input.len(), Some(self.page(refusal.status()))),
+                Take::Refused(refusal) => {
+                    *held = None;
+                    (input.len(), Some(self.page(refusal.status())))
+                }
                 Take::Incomplete | Take::Busy => return,
             };
             input.drain(..used);

@@ -3,6 +3,7 @@
 
 mod conditions;
 mod content;
+mod expect;
 mod if_range;
 mod methods;
 mod negotiation;

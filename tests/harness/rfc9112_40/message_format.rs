@@ -67,16 +67,27 @@ fn whitespace_before_fields() -> Vec<Case> {
     ]
 }
 
-/// §2.3: `HTTP/` DIGIT `.` DIGIT, upper case. What is no version is malformed; what is another one is
-/// not supported (RFC 9110 §15.6.6), a higher minor version included.
+/// §2.3: `HTTP/` DIGIT `.` DIGIT, upper case. What is no version is malformed; another major one is
+/// not supported (RFC 9110 §15.6.6), and a later minor one is read as 1.1 (RFC 9110 §2.5).
 fn versions() -> Vec<Case> {
     let of = |version: &str| request(&format!("GET / {version}"), []);
     let mut cases = vec![
         case("1.1", of("HTTP/1.1")).gets(index()),
         // The answer is of 1.1 all the same.
         case("1.0", of("HTTP/1.0")).gets_last(index()),
+        case("1.2", of("HTTP/1.2")).gets(index().lacking("Connection")),
+        case("1.9", of("HTTP/1.9")).gets(index()),
+        case("1.2 and close", request("GET / HTTP/1.2", ["Connection: close"])).gets_last(index()),
+        case("1.2 without a host", "GET / HTTP/1.2\r\n\r\n").refused(400),
+        case("1.2 and a fault", request("GET / HTTP/1.2", ["X A: 1"])).refused(400),
+        case("1.2 and LF", "GET / HTTP/1.2\nHost: localhost\n\n").refused(400),
+        case(
+            "1.2 and a body",
+            [&*request("POST / HTTP/1.2", ["Content-Length: 5"]), b"hello"].concat(),
+        )
+        .gets(page(405)),
     ];
-    for version in ["HTTP/0.9", "HTTP/1.2", "HTTP/1.9", "HTTP/2.0", "HTTP/3.0", "HTTP/01.1"] {
+    for version in ["HTTP/0.9", "HTTP/2.0", "HTTP/3.0", "HTTP/9.9", "HTTP/01.1"] {
         cases.push(case("a version of another time", of(version)).refused(505));
     }
     for version in [
@@ -86,6 +97,8 @@ fn versions() -> Vec<Case> {
         "HTTP1.1",
         "HTTP/1.1x",
         "HTTP/1.10",
+        "HTTP/1.20",
+        "HTTP/1.2x",
         "HTTP/11",
         "HTTP/1",
         "HTTP/1.",

@@ -52,7 +52,6 @@ fn absolute_form() -> Vec<Case> {
         "http://localhost:/alpha.txt",
         "HTTP://LocalHost/alpha.txt",
         "hTtP://localhost/alpha.txt?a=b",
-        "https://localhost/alpha.txt",
         "http://[::1]/alpha.txt",
         "http://[::1]:8080/alpha.txt",
         "http://127.0.0.1:9/alpha.txt",
@@ -98,6 +97,10 @@ fn absolute_form() -> Vec<Case> {
         // An origin form, if an odd one.
         let has_form = target == "//localhost:80:80";
         cases.push(if has_form { case.gets(page(404)) } else { case.refused(400) });
+    }
+    // RFC 9110 §7.4: MUST be rejected where the connection is not secured.
+    for target in ["https://localhost/", "https://localhost", "HTTPS://localhost:443/alpha.txt"] {
+        cases.push(case("an absolute URI of https", get(target, [])).refused(421));
     }
     cases.push(
         case("an absolute URI without Host", "GET http://localhost/ HTTP/1.1\r\n\r\n").refused(400),

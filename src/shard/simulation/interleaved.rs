@@ -3,11 +3,10 @@
 //! It shows that nothing between a request and its body's last byte needs the connection to itself:
 //! a response is pulled by whoever frames it, in pieces of its choice.
 
-use onering::files::{FileBody, Now, Request};
-use onering::http::{Body as _, FieldLines, Persistence, Pull};
+use crate::files::{FileBody, Files, Now, Request};
+use crate::http::{Body as _, FieldLines, Persistence, Pull};
 
-use super::server::read;
-use super::site::{self, SMALL, START_S, large};
+use super::site::{self, SMALL, START_S, large, read_at};
 
 /// A response that is being framed.
 struct Stream {
@@ -23,7 +22,11 @@ impl Stream {
         }
         match self.body.as_mut()?.next(max_bytes) {
             Pull::Bytes(bytes) => Some(bytes.as_slice().to_vec()),
-            Pull::File { file, offset, bytes } => Some(read(&file, offset, bytes)),
+            Pull::File { file, offset, bytes } => {
+                let mut piece = vec![0; bytes];
+                read_at(&file, offset, &mut piece);
+                Some(piece)
+            }
             Pull::Wait => unreachable!("files are always ready"),
             Pull::End => None,
         }
@@ -34,7 +37,8 @@ impl Stream {
 fn two_exchanges_take_turns_on_one_connection() {
     for seed in 0..200 {
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut files = site::open();
+        let config = site::config(&mut random);
+        let mut files = Files::open(&config.sites, &config.cache).expect("the root is there");
         let now = Now::new(START_S, 0);
         let targets = [&b"/large.bin"[..], b"/small.txt", b"/large.bin"];
         let mut streams: Vec<_> = targets

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::bodies;
-use super::site::{INDEX, SMALL, large};
-use super::wire::Wire;
+use super::site::{INDEX, SMALL, large, other};
+use super::wire::Link;
 
 /// What is asked, and what is to come back.
 #[derive(Clone)]
@@ -15,6 +15,8 @@ pub(super) struct Exchange {
     pub(super) body: Body,
     /// Nothing after it is answered.
     pub(super) is_last: bool,
+    /// The peer says itself that it is the last, and sends no body.
+    pub(super) parts: bool,
     /// It may be answered when its head has come, and nothing after it is answered then.
     pub(super) may_be_declined: bool,
 }
@@ -26,6 +28,7 @@ pub(super) enum Body {
     Small,
     Index,
     Large,
+    Other,
     /// Of the large file, both ends included.
     Part(usize, usize),
     /// Of the large file, in a multipart.
@@ -43,17 +46,23 @@ impl Exchange {
 
 const fn exchange(request: &'static str, status: u16, body: Body) -> Exchange {
     let request = Cow::Borrowed(request);
-    Exchange { request, status, body, is_last: false, may_be_declined: false }
+    Exchange { request, status, body, is_last: false, parts: false, may_be_declined: false }
 }
 
 const fn last(request: &'static str, status: u16, body: Body) -> Exchange {
     let request = Cow::Borrowed(request);
-    Exchange { request, status, body, is_last: true, may_be_declined: false }
+    Exchange { request, status, body, is_last: true, parts: false, may_be_declined: false }
+}
+
+const fn parting(request: &'static str, status: u16, body: Body) -> Exchange {
+    let request = Cow::Borrowed(request);
+    Exchange { request, status, body, is_last: true, parts: true, may_be_declined: false }
 }
 
 const EXCHANGES: &[Exchange] = &[
     exchange("GET /small.txt HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Small),
     exchange("GET /large.bin HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Large),
+    exchange("GET /other.bin HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Other),
     exchange("GET http://a/?x HTTP/1.1\r\nHost: b\r\n\r\n", 200, Body::Index),
     exchange("\r\nGET /dir/../small.txt HTTP/1.1\r\nHost: a\r\n\r\n", 200, Body::Small),
     exchange("GET /small.txt HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 200, Body::Small),
@@ -77,8 +86,9 @@ const EXCHANGES: &[Exchange] = &[
     exchange("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 204, Body::None),
     exchange("DELETE /small.txt HTTP/1.1\r\nHost: a\r\n\r\n", 405, Body::Any),
     exchange("FROB / HTTP/1.1\r\nHost: a\r\n\r\n", 501, Body::Any),
-    last("GET /large.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 200, Body::Large),
-    last("GET /small.txt HTTP/1.0\r\n\r\n", 200, Body::Small),
+    parting("GET /large.bin HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 200, Body::Large),
+    parting("GET /other.bin HTTP/1.0\r\n\r\n", 200, Body::Other),
+    parting("GET /small.txt HTTP/1.0\r\n\r\n", 200, Body::Small),
     last("GET / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", 417, Body::Any),
     last("GET / HTTP/1.1\r\nX: \u{1}\r\n\r\n", 400, Body::Any),
     last("GET / HTTP/1.1\n\n", 400, Body::Any),
@@ -117,8 +127,15 @@ pub(super) struct Client {
     read: usize,
     answered: usize,
     is_last_said: bool,
+    /// It asks for more after having said that it would not: then a reset is its own fault.
+    is_rude: bool,
+    /// It asks when all that it has asked before is answered.
+    is_patient: bool,
+    is_connected: bool,
     /// The server was drained: it may end at any request's end.
-    pub(super) is_drained: bool,
+    is_drained: bool,
+    /// Answers that must come although it was.
+    due: usize,
     pub(super) paused_until_ms: u64,
     pauses: u8,
 }
@@ -127,11 +144,18 @@ impl Client {
     pub(super) fn new(random: &mut fastrand::Rng) -> Self {
         let mut output = Vec::new();
         let mut asked = VecDeque::new();
+        let mut parts = false;
+        let mut is_rude = false;
         for _ in 0..random.usize(0..8) {
+            if parts && random.u8(..4) > 0 {
+                break;
+            }
+            is_rude |= parts;
             let exchange = match random.u8(..3) {
                 0 => bodies::exchange(random),
                 _ => EXCHANGES[random.usize(..EXCHANGES.len())].clone(),
             };
+            parts |= exchange.parts;
             output.extend_from_slice(exchange.request.as_bytes());
             asked.push_back((output.len(), exchange));
         }
@@ -142,8 +166,8 @@ impl Client {
             5 => Manner::Stays,
             6 => Manner::Stops(some),
             7 => Manner::Cuts(some),
-            8 => Manner::Chokes(random.usize(..20_000)),
-            _ => Manner::Resets(random.usize(..20_000)),
+            8 => Manner::Chokes(random.usize(..10_000)),
+            _ => Manner::Resets(random.usize(..10_000)),
         };
         Self {
             asked,
@@ -155,8 +179,12 @@ impl Client {
             read: 0,
             answered: 0,
             is_last_said: false,
+            is_rude,
+            is_patient: random.u8(..3) == 0,
+            is_connected: false,
             is_drained: false,
-            paused_until_ms: 0,
+            due: 0,
+            paused_until_ms: [0, random.u64(..2000)][random.usize(..2)],
             pauses: 0,
         }
     }
@@ -169,20 +197,52 @@ impl Client {
         }
     }
 
-    /// It pauses no more.
-    pub(super) fn hurry(&mut self) {
-        self.pauses = PAUSES_MAX;
-        self.paused_until_ms = 0;
+    /// What may be sent by now.
+    fn sends_now(&self) -> usize {
+        match self.asked.front() {
+            Some((end, _)) if self.is_patient => self.sends().min(*end),
+            _ => self.sends(),
+        }
+    }
+
+    /// The server is told to end. If it has answered all so far, a request that it has by now is still
+    /// answered.
+    pub(super) fn drain(&mut self, wire: &Link) {
+        self.is_drained = true;
+        let is_there = |(end, _): &(usize, Exchange)| *end as u64 <= wire.to_server.acked;
+        let has_all = wire.to_client.written == self.read as u64 && self.input.is_empty();
+        if self.is_connected
+            && has_all
+            && !self.is_last_said
+            && self.asked.front().is_some_and(is_there)
+        {
+            self.due = self.answered + 1;
+        }
+    }
+
+    /// Whether it is to connect now, which it does once.
+    pub(super) fn connects(&mut self, now_ms: u64) -> bool {
+        now_ms >= self.paused_until_ms && !std::mem::replace(&mut self.is_connected, true)
+    }
+
+    /// Whether it has had nothing to do with the server yet.
+    pub(super) fn is_to_come(&self) -> bool {
+        !self.is_connected
+    }
+
+    /// Whether it reads no more at some point.
+    pub(super) fn chokes(&self) -> bool {
+        matches!(self.manner, Manner::Chokes(_))
     }
 
     /// One step; says whether anything has moved.
     pub(super) fn step(
         &mut self,
-        wire: &mut Wire,
+        wire: &mut Link,
         now_ms: u64,
         random: &mut fastrand::Rng,
     ) -> bool {
-        if wire.reset || now_ms < self.paused_until_ms {
+        if !self.is_connected || wire.is_broken() || now_ms < self.paused_until_ms {
             return false;
         }
         // Slow, but never as slow as any deadline.
@@ -194,12 +254,12 @@ impl Client {
         if let Manner::Resets(bytes) = self.manner
             && self.read >= bytes
         {
-            wire.reset = true;
+            wire.reset_by_client();
             return true;
         }
         let mut has_moved = false;
         if !self.has_ended {
-            let rest = self.sent..self.sends();
+            let rest = self.sent..self.sends_now().max(self.sent);
             let taken = wire.to_server.write(&self.output[rest], random);
             self.sent += taken;
             has_moved |= taken > 0;
@@ -219,7 +279,7 @@ impl Client {
         has_moved
     }
 
-    fn is_to_end(&self, wire: &Wire) -> bool {
+    fn is_to_end(&self, wire: &Link) -> bool {
         let is_answered = self.asked.is_empty() || self.is_last_said || wire.to_client.is_over();
         match self.manner {
             Manner::EndsEarly | Manner::Cuts(_) => true,
@@ -283,6 +343,7 @@ impl Client {
             Body::Small => assert_eq!(bytes, SMALL),
             Body::Index => assert_eq!(bytes, INDEX),
             Body::Large => assert!(bytes == large(), "another body"),
+            Body::Other => assert!(bytes == other(), "another body"),
             Body::Part(first, last) => assert!(bytes == &large()[first..=last], "another part"),
             Body::Parts(parts) => {
                 let content_type = field("content-type").expect("it says what it is");
@@ -301,13 +362,21 @@ impl Client {
     }
 
     /// Once the server is done: was everything answered that had to be?
-    pub(super) fn judge(&mut self, wire: &Wire) {
-        if wire.reset {
-            let is_expected = matches!(self.manner, Manner::Chokes(_) | Manner::Resets(_));
-            assert!(is_expected, "the server has broken it");
+    pub(super) fn judge(&self, wire: &Link) {
+        if wire.is_damaged || self.is_rude || self.chokes() {
             return;
         }
-        if matches!(self.manner, Manner::Chokes(_)) {
+        if matches!(self.manner, Manner::Resets(_)) && wire.is_broken() {
+            return;
+        }
+        assert!(
+            self.answered >= self.due,
+            "what was asked before the end was told was not answered"
+        );
+        if wire.is_broken() {
+            // While it drains, a request may cross the end of a connection that was idle.
+            let crosses = self.is_drained && wire.lost_bytes == 0 && self.input.is_empty();
+            assert!(crosses, "the server has broken it: {wire:?}");
             return;
         }
         assert!(self.input.is_empty(), "part of an answer: {}", self.input.escape_ascii());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::client::{Body, Exchange};
-use super::server::BODY_BYTES;
+use super::site::BODY_BYTES;
 
 /// What looks like something else, if the body's end is looked for in the wrong place.
 const WORDS: [&str; 8] = [
@@ -73,7 +73,7 @@ pub(super) fn exchange(random: &mut fastrand::Rng) -> Exchange {
     } else {
         let _ = write!(request, "Content-Length: {}\r\n\r\n{data}", data.len());
     }
-    Exchange { request: request.into(), status, body, is_last, may_be_declined }
+    Exchange { request: request.into(), status, body, is_last, parts: false, may_be_declined }
 }
 
 fn data(fault: Fault, random: &mut fastrand::Rng) -> String {
