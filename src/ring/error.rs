@@ -42,8 +42,8 @@ error_set! {
 error_set! {
     /// Why receiving ended, other than by the peer's FIN.
     RecvError {
-        /// The peer reset the connection.
-        Reset = ECONNRESET | EPIPE,
+        /// The peer reset the connection, or we have.
+        Reset = ECONNRESET | EPIPE | ENOTCONN,
         /// The peer has not answered for too long.
         TimedOut = ETIMEDOUT | EHOSTUNREACH | ENETUNREACH,
         /// Cancelled by the caller.

@@ -179,7 +179,7 @@ impl<K: Kernel> Shard<K> {
 
     /// Sends our FIN, and waits for the peer's: unless that has come, or the peer has itself asked
     /// for the end (then it may send nothing more, RFC 9112 §9.6) and nothing is pending.
-    fn linger(&mut self, token: Token) {
+    pub(super) fn linger(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
         let parted = connection.parted
             && connection.receiving == Receiving::Stopped
@@ -219,7 +219,7 @@ impl<K: Kernel> Shard<K> {
     /// the answer is not whole.
     pub(super) fn reset(&mut self, token: Token) {
         // An error means that the connection is gone already.
-        let _ = self.kernel.set_reset_on_close(&self.connections[token.slot as usize].socket);
+        let _ = self.kernel.reset(&self.connections[token.slot as usize].socket);
         self.shut(token);
     }
 

@@ -63,7 +63,9 @@ impl<K: Kernel> Shard<K> {
                 && connection.phase == Phase::Open
                 && !self.kernel.has_unread(&connection.socket)
             {
-                self.shut(token);
+                // Its last answer may be unread, and another request on its way: a close would answer
+                // that with a reset, which takes the answer along.
+                self.linger(token);
             }
         }
     }

@@ -96,8 +96,8 @@ pub trait Kernel: Sized {
     fn shutdown_write(&self, socket: &Self::Socket) -> io::Result<()>;
     /// [`socket::shutdown_both`].
     fn shutdown_both(&self, socket: &Self::Socket) -> io::Result<()>;
-    /// [`socket::set_reset_on_close`].
-    fn set_reset_on_close(&self, socket: &Self::Socket) -> io::Result<()>;
+    /// [`socket::reset`].
+    fn reset(&self, socket: &Self::Socket) -> io::Result<()>;
 
     /// [`clock::realtime_s`].
     fn realtime_s(&self) -> u64;
@@ -258,8 +258,8 @@ impl Kernel for Ring {
     }
 
     #[inline]
-    fn set_reset_on_close(&self, socket: &OwnedFd) -> io::Result<()> {
-        socket::set_reset_on_close(socket)
+    fn reset(&self, socket: &OwnedFd) -> io::Result<()> {
+        socket::reset(socket)
     }
 
     #[inline]

@@ -1,7 +1,7 @@
 //! A shard turn by turn, where two things happen between one turn and the next.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -130,4 +130,24 @@ fn a_connection_that_downloads_without_a_pause_is_not_closed_as_idle() {
         turn_until(&mut shard, |shard| shard.now.monotonic_ms > now_ms);
     }
     assert!(waits_since_ms.is_sorted_by(|earlier, later| earlier < later), "{waits_since_ms:?}");
+}
+
+/// The peer had not read it yet when the server was told to end.
+#[test]
+fn an_answer_is_not_lost_to_a_request_that_crosses_the_end() {
+    let mut shard = shard(Vec::new(), |_| {});
+    let (mut peer, socket) = pair();
+    shard.adopt(socket);
+    peer.write_all(b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    turn_until(&mut shard, |shard| {
+        shard.connections.iter().all(|(_, connection)| connection.awaiting == Awaiting::NextRequest)
+    });
+    shard.drain();
+    shard.turn(Wait::No).unwrap();
+    peer.write_all(b"OPTIONS * HTTP/1.1\r\n").unwrap();
+    peer.shutdown(Shutdown::Write).unwrap();
+    turn_until(&mut shard, |shard| shard.connections.is_empty());
+    let mut answer = String::new();
+    peer.read_to_string(&mut answer).expect("no reset");
+    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
 }

@@ -85,8 +85,9 @@ fn requests_on_idle_connections_are_answered_if_they_came_first() {
 #[test]
 fn idle_connections_close_at_once_and_in_good_order() {
     let site = Site::with("file", "content");
-    // Had it to wait for them, the test would not end in time.
-    let server = Server::start(site.serve_with("[timeouts]\nidle = \"1h\"\ngrace = \"1h\""));
+    // Had it to wait until they are idle no more, the test would not end in time.
+    let timeouts = "[timeouts]\nidle = \"1h\"\ngrace = \"1h\"\nlinger = \"100ms\"";
+    let server = Server::start(site.serve_with(timeouts));
     let mut clients: Vec<_> = (0..50).map(|_| Client::connect(server.address())).collect();
     for client in &mut clients {
         assert_eq!(client.get("/file").field("connection"), None);

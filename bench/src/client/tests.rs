@@ -182,7 +182,7 @@ fn the_servers_process_is_accounted_for() {
 fn a_server_that_resets() {
     let (_, errors) = misbehaving(|_, stream| {
         if request(stream) {
-            onering::sys::socket::set_reset_on_close(&*stream).unwrap();
+            onering::sys::socket::reset(&*stream).unwrap();
         }
     });
     assert!(errors.reset > 0, "{errors:?}");

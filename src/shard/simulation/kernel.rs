@@ -561,10 +561,8 @@ impl Kernel for Simulated {
         self.shut(socket, true)
     }
 
-    fn set_reset_on_close(&self, socket: &Socket) -> io::Result<()> {
-        let mut world = self.world.borrow_mut();
-        world.links[socket.link()].reset_on_close = true;
-        Ok(())
+    fn reset(&self, socket: &Socket) -> io::Result<()> {
+        done(self.world.borrow_mut().links[socket.link()].reset_by_server())
     }
 
     fn realtime_s(&self) -> u64 {
@@ -578,9 +576,11 @@ impl Kernel for Simulated {
 
 impl Simulated {
     fn shut(&self, socket: &Socket, reads_too: bool) -> io::Result<()> {
-        match self.world.borrow_mut().links[socket.link()].shut(reads_too) {
-            true => Ok(()),
-            false => Err(io::Error::from_raw_os_error(libc::ENOTCONN)),
-        }
+        done(self.world.borrow_mut().links[socket.link()].shut(reads_too))
     }
+}
+
+/// What a call says that may find the connection gone.
+fn done(was_there: bool) -> io::Result<()> {
+    was_there.then_some(()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOTCONN))
 }

@@ -17,7 +17,6 @@ pub(super) struct Link {
     pub(super) closed: bool,
     /// The server takes nothing any more.
     reads_shut: bool,
-    pub(super) reset_on_close: bool,
     /// Something has failed that no server can make good.
     pub(super) is_damaged: bool,
     /// Bytes for the client that were lost to a reset by the server.
@@ -57,7 +56,6 @@ impl Link {
             accepted: false,
             closed: false,
             reads_shut: false,
-            reset_on_close: false,
             is_damaged: false,
             lost_bytes: 0,
         }
@@ -88,6 +86,17 @@ impl Link {
         self.to_server.discard();
         self.to_server.reset = Progress::Said;
         self.to_client.reset = Progress::Arrived;
+    }
+
+    /// The server breaks it; false if it is broken already.
+    pub(super) fn reset_by_server(&mut self) -> bool {
+        if self.is_gone() {
+            return false;
+        }
+        self.reset_client();
+        self.to_server.discard();
+        self.to_server.reset = Progress::Arrived;
+        true
     }
 
     /// The server's kernel breaks it: what is under way is lost.
@@ -133,17 +142,14 @@ impl Link {
         true
     }
 
-    /// close(2): a FIN after what is under way, or a reset.
+    /// close(2): a FIN after what is under way, or a reset if something was not read.
     pub(super) fn close(&mut self) {
         assert!(!self.closed, "closed twice");
         self.closed = true;
         if self.is_gone() {
             return;
         }
-        let is_parted =
-            self.to_server.end == Progress::Arrived && self.to_client.end != Progress::Unsaid;
-        let resets = self.reset_on_close && (!is_parted || self.to_client.is_under_way());
-        if self.to_server.arrived > 0 || resets {
+        if self.to_server.arrived > 0 {
             self.reset_client();
         } else {
             self.to_client.end();
