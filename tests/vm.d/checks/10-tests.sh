@@ -5,7 +5,8 @@ failed=
 for binary in /tests/*; do
     name=$(basename $binary)
     status=0
-    timeout 250 $binary >/tmp/result 2>&1 || status=$?
+    # The kernel that is played in the simulation is the same everywhere.
+    timeout 250 $binary --skip shard::simulation >/tmp/result 2>&1 || status=$?
     echo "--- $name: status $status"
     [ $status = 0 ] || cat /tmp/result
     # Tests that say `skipped: why` have passed for libtest.
