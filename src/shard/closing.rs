@@ -160,11 +160,11 @@ impl<K: Kernel> Shard<K> {
         let acked = self.kernel.bytes_acked(&connection.socket).ok();
         let ours = matches!(
             connection.writing,
-            Writing::Body { step: Step::AwaitRead | Step::AwaitLease, .. }
+            Writing::Body { step: Step::AwaitRead | Step::AwaitLease | Step::AwaitMemory, .. }
         );
         let stall = &mut connection.stall;
         if ours || acked != stall.acked {
-            // It is our disk that is waited for, or the peer has taken something.
+            // It is our disk or memory that is waited for, or the peer has taken something.
             *stall = Stall { acked, looks: 0 };
         } else {
             stall.looks += 1;
