@@ -15,8 +15,9 @@ use super::trim;
 /// The most data, and what is allowed of trailers.
 type Limits = (u64, HeadLimits);
 
-/// Out of reach of an input that is looked at for its possible ends.
-const GENEROUS: Limits = (40, HeadLimits { request_line_bytes: 0, head_bytes: 400, fields: 100 });
+/// Out of reach of an input that is looked at for its possible ends. As many ends are tried as there
+/// may be data, so that is little.
+const GENEROUS: Limits = (12, HeadLimits { request_line_bytes: 0, head_bytes: 400, fields: 100 });
 
 /// Low enough to be reached.
 const TIGHT: Limits = (40, HeadLimits { request_line_bytes: 0, head_bytes: 24, fields: 2 });
@@ -25,7 +26,10 @@ const TIGHT: Limits = (40, HeadLimits { request_line_bytes: 0, head_bytes: 24, f
 const LARGE: Limits = (1 << 20, HeadLimits { request_line_bytes: 0, head_bytes: 400, fields: 100 });
 
 /// Inputs up to this are looked at for their possible ends.
-const ENDED_BYTES: usize = 96;
+const ENDED_BYTES: usize = 64;
+
+/// Shorter inputs would have to be repeated too often.
+const REPEATED_BYTES: usize = 48;
 
 /// What may come first to end whatever has begun, of a chunk's line or of the trailers.
 const ENDS: [&[u8]; 12] = [
@@ -56,7 +60,7 @@ pub fn check(input: &[u8]) {
     if input.len() <= ENDED_BYTES {
         can_be_ended(input);
     }
-    if !input.is_empty() && decode(input, &LARGE, &[usize::MAX]) == Ok(None) {
+    if input.len() >= REPEATED_BYTES && decode(input, &LARGE, &[usize::MAX]) == Ok(None) {
         let often = 2 * FRAMING_BYTES as usize / input.len() + 1;
         let input = input.repeat(often);
         agrees(&decode(&input, &LARGE, &[usize::MAX]), &input, &LARGE);
