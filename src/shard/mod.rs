@@ -154,7 +154,8 @@ impl<K: Kernel> Shard<K> {
             wanting_lease: VecDeque::new(),
             draining: Draining::No,
             answers: Vec::new(),
-            fired: Vec::new(),
+            // The first deadline comes when all else is warm.
+            fired: Vec::with_capacity(64),
             spare_inputs: Vec::new(),
             assignment,
             config,
