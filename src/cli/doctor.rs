@@ -20,7 +20,7 @@ Examples:
   onering doctor --json | jq '.checks[] | select(.verdict != \"good\")'
 
 Exit codes: 0 when onering runs here, even if not at its best; 3 when something that it needs is
-missing; 4 when a permission is.";
+missing.";
 
 /// Tell whether this host can run onering well, and what to do where it cannot.
 #[derive(Debug, clap::Args)]

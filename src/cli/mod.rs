@@ -21,10 +21,11 @@ Examples:
   onering doctor                       can this host run it well?
 
 Exit codes:
-  0  done
+  0  done; for `serve`: ended when asked to, even if connections had to be cut off
   2  the command line or the configuration is wrong
-  3  the host lacks something, or something failed
-  4  a permission is missing";
+  3  the host lacks something (io_uring, descriptors, a free port), or something failed
+  4  a permission is missing: to read the configuration or a directory that is served, to write
+     the counters, to take a port below 1024";
 
 /// A web server with one thread, one NIC queue and one io_uring per CPU.
 #[derive(Debug, Parser)]
@@ -65,6 +66,16 @@ impl Cli {
         match self.command {
             Command::Serve(args) => serve::run(args),
             Command::Doctor(args) => doctor::run(&args),
+        }
+    }
+}
+
+impl Exit {
+    /// That of an error of the operating system: a permission that is missing, or else `otherwise`.
+    fn of(error: &io::Error, otherwise: Exit) -> Exit {
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => Exit::Permission,
+            _ => otherwise,
         }
     }
 }

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::{Exit, Failure};
-use crate::config::{self, Config, Facts, Overrides, Steer, units};
+use crate::config::{self, Config, Facts, Fault, Overrides, Steer, units};
+use crate::files::OpenError;
 use crate::server::{self, BindError, Registry, Steering};
+use crate::shard::StartError;
 use crate::sys::socket::ListenError;
 use crate::sys::{affinity, limits};
 
@@ -23,8 +25,12 @@ Examples:
   onering serve --config /etc/onering.toml --listen-fd 3
       a configuration file, on a socket that the service manager has opened
 
-SIGTERM and SIGINT end it in good order: running responses are completed.
-The command line wins over the file. Exit codes are those of `onering --help`.";
+SIGTERM and SIGINT (Ctrl-C) end it in good order: running responses are completed, for which there are
+30 s (`timeouts.grace`). A second one cuts off what is left. The exit code is 0 either way, and standard
+error says how many connections were cut off.
+
+The command line wins over the file. A path on the command line is relative to the current directory,
+one in the file to the file's. Exit codes are those of `onering --help`.";
 
 /// Serve a directory, the sites of a configuration file, or else the welcome site.
 #[derive(Debug, clap::Args)]
@@ -36,8 +42,8 @@ pub(super) struct Args {
     /// The configuration file, in TOML; onering.example.toml has every key with its default.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; may be repeated. Port 0 lets the kernel choose.
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Where to listen; may be repeated. Port 0 lets the kernel choose. 127.0.0.1:8080, if not given.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::parse_address)]
     listen: Vec<SocketAddr>,
     /// A listening socket that was inherited, by its number; may be repeated.
     #[arg(long, value_name = "FD")]
@@ -94,11 +100,8 @@ pub(super) fn run(args: Args) -> Result<(), Failure> {
 /// Says where the server is to be reached: the URLs on standard output, a line each.
 fn announce(registry: &Registry, shards: usize) {
     for (address, steering) in registry.bound() {
-        match steering {
-            Steering::Cpu => tracing::info!(%address, shards, "steered by CPU"),
-            Steering::Hash { why } => tracing::info!(%address, shards, why, "spread by hash"),
-            Steering::Shared => tracing::info!(%address, shards, "one socket for all shards"),
-        }
+        let how = how_connections_are_spread(shards, steering);
+        tracing::info!("listening on {address}: {how}");
     }
     let urls: String = registry.urls().iter().map(|url| format!("{url}\n")).collect();
     if let Err(failure) = super::print(&urls) {
@@ -106,16 +109,35 @@ fn announce(registry: &Registry, shards: usize) {
     }
 }
 
+/// Says who serves a connection, for someone who has not read how this server works.
+fn how_connections_are_spread(shards: usize, steering: &Steering) -> String {
+    if shards == 1 {
+        return "one thread on one CPU serves every connection".into();
+    }
+    let threads = format!("{shards} threads, one on each CPU");
+    match steering {
+        Steering::Cpu => {
+            format!("{threads}; a connection is served by the CPU that its packets arrive on")
+        }
+        Steering::Hash { why } => format!(
+            "{threads}; the kernel deals connections out to them evenly (not by the CPU that a \
+             connection's packets arrive on: {why})"
+        ),
+        Steering::Shared => format!("{threads}; whichever is free first takes a connection"),
+    }
+}
+
 /// Which exit code an end of the server calls for.
 fn failure(error: server::Error) -> Failure {
     use server::Error;
     let exit = match &error {
-        Error::Bind(BindError::Listen(ListenError::Privileged { .. })) => Exit::Permission,
+        Error::Bind(BindError::Listen(ListenError::Privileged { .. }))
+        | Error::Shard(StartError::Files(OpenError::Forbidden { .. })) => Exit::Permission,
+        Error::Stats { source, .. } => Exit::of(source, Exit::Environment),
         Error::Bind(_)
         | Error::Ring(_)
         | Error::Shard(_)
         | Error::ShardFailed { .. }
-        | Error::Stats { .. }
         | Error::Environment { .. } => Exit::Environment,
     };
     Failure::new(exit, error)
@@ -126,7 +148,12 @@ fn resolve(args: Args, facts: &Facts) -> Result<Config, Failure> {
     let text = match &args.config {
         None => None,
         Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-            Failure::new(Exit::Configuration, format!("cannot read {}: {error}", path.display()))
+            let message = format!(
+                "cannot read {}: {error}\n  fix: a file that is there and that this user may read, for \
+                 `--config`",
+                path.display()
+            );
+            Failure::new(Exit::of(&error, Exit::Configuration), message)
         })?),
     };
     let file = args.config.as_deref().zip(text.as_deref());
@@ -139,12 +166,21 @@ fn resolve(args: Args, facts: &Facts) -> Result<Config, Failure> {
         steer: args.steer.map(Steer::from),
         stats: args.stats,
     };
-    config::resolve(file, &overrides, facts)
-        .map_err(|error| Failure::new(Exit::Configuration, error))
+    config::resolve(file, &overrides, facts).map_err(|error| {
+        let exit = match error.fault() {
+            Fault::Configuration => Exit::Configuration,
+            Fault::Environment => Exit::Environment,
+            Fault::Permission => Exit::Permission,
+        };
+        Failure::new(exit, error)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::io;
+
     use clap::Parser;
 
     use super::*;
@@ -215,6 +251,53 @@ mod tests {
         assert_eq!(exit(server::Error::Bind(in_use)), Exit::Environment);
         assert_eq!(exit(server::Error::Ring(SetupError::Disabled { level: 2 })), Exit::Environment);
         assert_eq!(exit(server::Error::Ring(SetupError::Missing)), Exit::Environment);
+        let forbidden = OpenError::Forbidden { root: "/root".into() };
+        assert_eq!(exit(server::Error::Shard(StartError::Files(forbidden))), Exit::Permission);
+        let stats = |kind: io::ErrorKind| server::Error::Stats {
+            path: "stats.json".into(),
+            source: kind.into(),
+        };
+        assert_eq!(exit(stats(io::ErrorKind::PermissionDenied)), Exit::Permission);
+        assert_eq!(exit(stats(io::ErrorKind::NotFound)), Exit::Environment);
+    }
+
+    #[test]
+    fn a_host_with_few_descriptors_is_not_the_configurations_fault() {
+        let exit = |arguments: &[&str], text: &str| {
+            let file = tempfile::NamedTempFile::new().expect("tempfile");
+            std::fs::write(file.path(), text).expect("write");
+            let cli = ["onering", "serve", "--config"].iter().map(OsStr::new);
+            let cli = cli.chain([file.path().as_os_str()]);
+            let cli = Cli::parse_from(cli.chain(arguments.iter().map(OsStr::new)));
+            let Command::Serve(args) = cli.command else { panic!("not serve") };
+            let few = Facts { allowed_cpus: vec![0], nofile: 64 };
+            resolve(args, &few).expect_err("too few").exit
+        };
+        assert_eq!(exit(&[], ""), Exit::Environment);
+        assert_eq!(exit(&[], "[limits]\nconnections_per_shard = 100"), Exit::Configuration);
+        assert_eq!(exit(&["--cpus", "7"], ""), Exit::Configuration);
+    }
+
+    #[test]
+    fn addresses_are_asked_for_in_the_words_of_the_file() {
+        let failure = resolved(&["--listen", "localhost:80"]).expect_err("no address");
+        assert!(failure.message.contains("write `127.0.0.1:80`"), "{failure}");
+        let failure = resolved(&["--listen", "8080"]).expect_err("no address");
+        assert!(failure.message.contains("`0.0.0.0:8080` for everyone"), "{failure}");
+    }
+
+    #[test]
+    fn the_first_line_needs_no_dictionary() {
+        let hash = Steering::Hash { why: "configured".into() };
+        for (shards, steering) in
+            [(1, &hash), (2, &hash), (2, &Steering::Cpu), (2, &Steering::Shared)]
+        {
+            let said = how_connections_are_spread(shards, steering);
+            assert!(
+                !["shard", "hash", "steer", "SYN"].iter().any(|word| said.contains(word)),
+                "{said}"
+            );
+        }
     }
 
     #[test]

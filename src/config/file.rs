@@ -4,7 +4,7 @@
 //! listen = ["0.0.0.0:80", "[::]:80"]   # listen_fds = [3] for inherited sockets
 //! cpus = "0-3"
 //! steer = "auto"                       # or "cpu", "hash"
-//! stats = "/run/onering/stats.json"
+//! stats = "stats.json"                 # relative to this file's directory
 //!
 //! [[site]]                             # the first is the default one
 //! names = ["example.org", "www.example.org"]
@@ -43,10 +43,10 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
-use super::problem::{Origin, Place, Problem};
+use super::problem::{Origin, Place};
 use super::resolve::Draft;
-use super::table::{Table, bytes, choice, cpus, duration, list, numbers, text, whole};
-use super::{ETag, Listener, Steer, site};
+use super::table::{Table, bytes, choice, cpus, duration, list, numbers, path, whole};
+use super::{ETag, Listener, Steer, site, units};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -54,20 +54,18 @@ const GIB: usize = 1 << 30;
 const MS: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Overlays a draft with what a file says. `base` is the directory that relative roots start from.
+/// Overlays a draft with what a file says. `base` is the directory that relative paths start from.
 pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
     let (parsed, errors) = DeTable::parse_recoverable(document);
-    if !errors.is_empty() {
-        // What could be recovered from a text with errors may not be what was meant.
-        draft.problems.extend(errors.iter().map(|error| Problem {
-            origin: Origin::File(Place::of(document, error.span().map_or(0, |span| span.start))),
-            key: String::new(),
-            message: error.message().to_owned(),
-        }));
-        return;
+    let offset = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+    // What could be recovered from a text with errors may not be what was meant; and the later errors
+    // follow from the first as often as not.
+    if let Some(error) = errors.iter().min_by_key(|&error| offset(error)) {
+        let place = Place::of(document, offset(error));
+        return draft.problem(Origin::File(place), "", error.message());
     }
     let mut file = Table::new(document, parsed);
-    top(&mut file, draft);
+    top(&mut file, base, draft);
     for site in file.tables("site", draft) {
         site::read(site, base, draft);
     }
@@ -79,7 +77,7 @@ pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
     file.finish(draft);
 }
 
-fn top(file: &mut Table<'_>, draft: &mut Draft) {
+fn top(file: &mut Table<'_>, base: &Path, draft: &mut Draft) {
     file.set("listen", draft, list(address), |draft, addresses| {
         draft.config.listeners.extend(addresses.into_iter().map(Listener::Address));
     });
@@ -89,7 +87,7 @@ fn top(file: &mut Table<'_>, draft: &mut Draft) {
     file.set("cpus", draft, cpus, |draft, cpus| draft.config.cpus = cpus);
     let steers = [("auto", Steer::Auto), ("cpu", Steer::Cpu), ("hash", Steer::Hash)];
     file.set("steer", draft, choice(&steers), |draft, steer| draft.config.steer = steer);
-    file.set("stats", draft, text, |draft, path| draft.config.stats = Some(path.into()));
+    file.set("stats", draft, path(base), |draft, path| draft.config.stats = Some(path));
 }
 
 fn limits(mut table: Table<'_>, draft: &mut Draft) {
@@ -191,7 +189,5 @@ fn ring(mut table: Table<'_>, draft: &mut Draft) {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("`{text}` is not an address and a port; write `127.0.0.1:8080` or `[::]:80`")
-    })
+    units::parse_address(text).map_err(|error| error.to_string())
 }

@@ -4,7 +4,7 @@
 //! and a documented behaviour when it is reached. [`resolve`] makes one from the file, the command
 //! line and the host's facts; it reports every problem at once, each with its place and the fix.
 //!
-//! Nothing here asks the kernel for anything but whether a document root exists: facts come in.
+//! Nothing here asks the kernel for anything but whether a document root can be reached: facts come in.
 
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -22,7 +22,7 @@ pub mod units;
 #[cfg(test)]
 mod tests;
 
-pub use problem::{ConfigError, Origin, Place, Problem};
+pub use problem::{ConfigError, Fault, Origin, Place, Problem};
 pub use resolve::{Facts, File, Overrides, resolve};
 pub use site::{Answers, Dotfiles, ERRORS, HeaderRule, Modes, Root, Site, Symlinks};
 

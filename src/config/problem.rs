@@ -35,9 +35,23 @@ pub enum Origin {
     Default,
 }
 
+/// Whose the fault is, and who can mend it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// What is written is wrong.
+    Configuration,
+    /// The host gives less than the configuration needs, although nobody has asked for more than
+    /// the defaults.
+    Environment,
+    /// This user may not do what is written.
+    Permission,
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
+    /// Whose the fault is.
+    pub fault: Fault,
     /// Where the value comes from that is wrong.
     pub origin: Origin,
     /// The key as written in the file: `limits.head`; empty where the text as such is wrong.
@@ -53,6 +67,17 @@ pub struct ConfigError {
     pub file: Option<PathBuf>,
     /// Everything that is wrong; never empty. Ordered by place.
     pub problems: Vec<Problem>,
+}
+
+impl ConfigError {
+    /// Whose the fault is: what is written wrong comes first, for it can be mended first.
+    pub fn fault(&self) -> Fault {
+        let is = |fault| self.problems.iter().any(|problem| problem.fault == fault);
+        [Fault::Configuration, Fault::Permission]
+            .into_iter()
+            .find(|&fault| is(fault))
+            .unwrap_or(Fault::Environment)
+    }
 }
 
 impl fmt::Display for ConfigError {
@@ -94,8 +119,12 @@ mod tests {
 
     #[test]
     fn a_line_for_each_problem() {
-        let problem =
-            |origin, key: &str| Problem { origin, key: key.into(), message: "is wrong".into() };
+        let problem = |origin, key: &str| Problem {
+            fault: Fault::Configuration,
+            origin,
+            key: key.into(),
+            message: "is wrong".into(),
+        };
         let error = ConfigError {
             file: Some("site.toml".into()),
             problems: vec![
@@ -108,5 +137,22 @@ mod tests {
             error.to_string(),
             "site.toml:3:8: limits.head: is wrong\ncommand line: cpus: is wrong\nis wrong"
         );
+    }
+
+    #[test]
+    fn what_is_written_wrong_is_mended_first() {
+        let fault_of = |faults: &[Fault]| {
+            let problem = |&fault| Problem {
+                fault,
+                origin: Origin::Default,
+                key: String::new(),
+                message: "is wrong".into(),
+            };
+            ConfigError { file: None, problems: faults.iter().map(problem).collect() }.fault()
+        };
+        use Fault::{Configuration, Environment, Permission};
+        assert_eq!(fault_of(&[Environment]), Environment);
+        assert_eq!(fault_of(&[Environment, Permission]), Permission);
+        assert_eq!(fault_of(&[Environment, Permission, Configuration]), Configuration);
     }
 }

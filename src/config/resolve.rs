@@ -2,11 +2,12 @@
 //! completed from the host's facts, and checked for contradictions.
 
 use std::collections::{BTreeMap, HashSet};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
-use super::problem::{ConfigError, Origin, Place, Problem};
+use super::problem::{ConfigError, Fault, Origin, Place, Problem};
 use super::{Config, Listener, Root, Site, Steer, defaults, file};
 
 /// What the host says; whoever calls finds it out.
@@ -21,7 +22,7 @@ pub struct Facts {
 /// A configuration file's name and text.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// Its name, for messages, and for the roots that are relative to its directory.
+    /// Its name, for messages, and for the paths that are relative to its directory.
     pub path: &'a Path,
     /// What it says.
     pub text: &'a str,
@@ -102,9 +103,13 @@ impl Draft {
         }
     }
 
-    /// Adds a problem.
+    /// Adds a problem of what is written.
     pub(super) fn problem(&mut self, origin: Origin, key: &str, message: impl Into<String>) {
-        self.problems.push(Problem { origin, key: key.into(), message: message.into() });
+        self.problem_by(Fault::Configuration, origin, key, message);
+    }
+
+    fn problem_by(&mut self, fault: Fault, origin: Origin, key: &str, message: impl Into<String>) {
+        self.problems.push(Problem { fault, origin, key: key.into(), message: message.into() });
     }
 
     /// Adds a problem of a key, at the place where the key was set.
@@ -240,18 +245,37 @@ impl Draft {
                 }
                 seen.insert(name);
             }
-            if let Root::Directory(path) = site.root
-                && !path.as_os_str().is_empty()
-                && !path.is_dir()
-            {
-                let message = format!(
-                    "{} is not a directory that this user can reach; create it, or correct the \
-                     name",
-                    path.display()
-                );
-                self.problem(origin, "site.root", message);
+            if let Root::Directory(path) = site.root {
+                self.check_root(origin, &path);
             }
         }
+    }
+
+    /// Checks that the files of a root can be reached, for which each directory down to it, and it
+    /// itself, must be searchable: else every answer would be 403. Its names need not be readable.
+    fn check_root(&mut self, origin: Origin, path: &Path) {
+        // A root that the file lacks was found missing there.
+        if path.as_os_str().is_empty() {
+            return;
+        }
+        let (fault, message) = match path.join(".").metadata() {
+            Ok(_) => return,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let path = path.display();
+                let message = format!(
+                    "{path} cannot be searched by this user; `chmod o+x` it and every directory above \
+                     it that lacks it (`namei -l {path}` shows which), or run as one who may"
+                );
+                (Fault::Permission, message)
+            }
+            Err(error) => {
+                let path = path.display();
+                let message =
+                    format!("{path} is no directory ({error}); create it, or correct the name");
+                (Fault::Configuration, message)
+            }
+        };
+        self.problem_by(fault, origin, "site.root", message);
     }
 
     fn check_sizes(&mut self, facts: &Facts) {
@@ -299,10 +323,13 @@ impl Draft {
                  raise the limit (`ulimit -n 524288` as root, systemd's `LimitNOFILE=524288`)",
                 facts.nofile
             );
-            self.problem_of(
-                self.set_one_of(["limits.connections_per_shard", "cache.descriptors"]),
-                message,
-            );
+            let key = self.set_one_of(["limits.connections_per_shard", "cache.descriptors"]);
+            let origin = self.origin(key);
+            let fault = match origin {
+                Origin::Default => Fault::Environment,
+                Origin::File(_) | Origin::CommandLine => Fault::Configuration,
+            };
+            self.problem_by(fault, origin, key, message);
         }
     }
 

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use super::defaults;
 use super::problem::Origin;
 use super::resolve::Draft;
-use super::table::{Table, boolean, choice, list, string, text, texts};
+use super::table::{Table, boolean, choice, list, path, string, text, texts};
 
 /// A set of names and what is served under them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub(super) fn read(mut table: Table<'_>, base: &Path, draft: &mut Draft) {
     let mut root = None;
     let mut site = Site::of(Root::Welcome);
     t.set("names", draft, list(host_name), |_, names| site.names = names);
-    t.set("root", draft, text, |_, path| root = Some(base.join(PathBuf::from(path))));
+    t.set("root", draft, path(base), |_, path| root = Some(path));
     t.set("index", draft, list(file_name), |_, index| site.index = index);
     t.set("listing", draft, boolean, |_, listing| site.listing = listing);
     t.set("charset", draft, charset, |_, charset| site.charset = charset);

@@ -2,14 +2,25 @@
 //! file is found in one pass, with its place; what is left at the end is an unknown key.
 
 use std::ops::{Bound, RangeBounds};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Origin, Place, Problem};
+use super::problem::{Origin, Place};
 use super::resolve::Draft;
 use super::units;
+
+/// What is wrong with a value, and where, as far as that is not at its beginning: each element of a
+/// list is judged by itself.
+pub(super) struct Complaints(Vec<(Option<usize>, String)>);
+
+impl From<String> for Complaints {
+    fn from(message: String) -> Self {
+        Self(vec![(None, message)])
+    }
+}
 
 /// A table of the file, and where it is in it.
 pub(super) struct Table<'t> {
@@ -38,11 +49,11 @@ impl<'t> Table<'t> {
 
     /// Takes a key, parses its value and puts it where it belongs. Nothing happens where the key is
     /// absent; where the value does not parse, that becomes a problem of the draft.
-    pub(super) fn set<T>(
+    pub(super) fn set<T, E: Into<Complaints>>(
         &mut self,
         key: &'static str,
         draft: &mut Draft,
-        parse: impl FnOnce(&DeValue<'t>) -> Result<T, String>,
+        parse: impl FnOnce(&DeValue<'t>) -> Result<T, E>,
         put: impl FnOnce(&mut Draft, T),
     ) {
         let Some((place, value)) = self.take(key) else { return };
@@ -52,12 +63,11 @@ impl<'t> Table<'t> {
                 draft.origins.insert(full_key, Origin::File(place));
                 put(draft, parsed);
             }
-            Err(message) => {
-                draft.problems.push(Problem {
-                    origin: Origin::File(place),
-                    key: full_key,
-                    message,
-                });
+            Err(complaints) => {
+                for (offset, message) in complaints.into().0 {
+                    let place = offset.map_or(place, |offset| Place::of(self.text, offset));
+                    draft.problem(Origin::File(place), &full_key, message);
+                }
             }
         }
     }
@@ -103,11 +113,9 @@ impl<'t> Table<'t> {
     /// Reports every key that nobody took.
     pub(super) fn finish(self, draft: &mut Draft) {
         for key in self.entries.keys() {
-            draft.problems.push(Problem {
-                origin: Origin::File(Place::of(self.text, key.span().start)),
-                key: format!("{}{}", self.prefix, key.get_ref()),
-                message: format!("unknown key; known here: {}", self.known.join(", ")),
-            });
+            let origin = Origin::File(Place::of(self.text, key.span().start));
+            let message = format!("unknown key; known here: {}", self.known.join(", "));
+            draft.problem(origin, &format!("{}{}", self.prefix, key.get_ref()), message);
         }
     }
 
@@ -131,17 +139,22 @@ impl<'t> Table<'t> {
         shape: &str,
         draft: &mut Draft,
     ) {
-        draft.problems.push(Problem {
-            origin: Origin::File(place),
-            key: format!("{}{key}", self.prefix),
-            message: wrong_type(value, shape),
-        });
+        let full_key = format!("{}{key}", self.prefix);
+        draft.problem(Origin::File(place), &full_key, wrong_type(value, shape));
     }
 }
 
 /// Any text.
 pub(super) fn text(value: &DeValue<'_>) -> Result<String, String> {
     string(value, "a text").map(str::to_owned)
+}
+
+/// A path, seen from the directory `base`.
+pub(super) fn path(base: &Path) -> impl FnOnce(&DeValue<'_>) -> Result<PathBuf, String> {
+    move |value| match string(value, "a path")? {
+        "" => Err("is empty; name a path; `.` is the directory of this file".into()),
+        path => Ok(base.join(path)),
+    }
 }
 
 /// `true` or `false`.
@@ -163,19 +176,32 @@ pub(super) fn texts(value: &DeValue<'_>, shape: &str) -> Result<Vec<(String, Str
 /// A list of texts, each parsed.
 pub(super) fn list<T>(
     parse: impl Fn(&str) -> Result<T, String>,
-) -> impl FnOnce(&DeValue<'_>) -> Result<Vec<T>, String> {
-    move |value| {
-        let shape = "a list of texts: [\"…\"]";
-        let items = value.as_array().ok_or_else(|| wrong_type(value, shape))?;
-        items.iter().map(|item| parse(string(item.get_ref(), "a text")?)).collect()
-    }
+) -> impl FnOnce(&DeValue<'_>) -> Result<Vec<T>, Complaints> {
+    elements("a list of texts: [\"…\"]", move |item| parse(string(item, "a text")?))
 }
 
 /// A list of whole numbers from 0 up.
-pub(super) fn numbers(value: &DeValue<'_>) -> Result<Vec<i32>, String> {
-    let shape = "a list of whole numbers: [3, 4]";
-    let items = value.as_array().ok_or_else(|| wrong_type(value, shape))?;
-    items.iter().map(|item| whole(0..=i32::MAX)(item.get_ref())).collect()
+pub(super) fn numbers(value: &DeValue<'_>) -> Result<Vec<i32>, Complaints> {
+    elements("a list of whole numbers: [3, 4]", |item| whole(0..=i32::MAX)(item))(value)
+}
+
+/// A list of `shape`, each element parsed, whatever is wrong with others.
+fn elements<T>(
+    shape: &'static str,
+    parse: impl Fn(&DeValue<'_>) -> Result<T, String>,
+) -> impl FnOnce(&DeValue<'_>) -> Result<Vec<T>, Complaints> {
+    move |value| {
+        let items = value.as_array().ok_or_else(|| wrong_type(value, shape))?;
+        let mut parsed = Vec::new();
+        let mut complaints = Vec::new();
+        for item in items.iter() {
+            match parse(item.get_ref()) {
+                Ok(element) => parsed.push(element),
+                Err(message) => complaints.push((Some(item.span().start), message)),
+            }
+        }
+        if complaints.is_empty() { Ok(parsed) } else { Err(Complaints(complaints)) }
+    }
 }
 
 /// A list of CPUs.

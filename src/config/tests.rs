@@ -214,7 +214,7 @@ min_wait = "24us"
             fixed_buffers: 23,
             min_wait: Duration::from_micros(24),
         },
-        stats: Some("stats.json".into()),
+        stats: Some(directory.path().join("stats.json")),
     };
     assert_eq!(config, expected);
 }
@@ -259,19 +259,60 @@ fn all_problems_are_reported_at_once_in_order() {
     }
 }
 
+/// One mistake is one line: what follows from it would only hide it.
 #[test]
-fn a_text_that_is_not_toml() {
-    let problems = problems("steer = \n[limits\n");
-    assert!(problems[0].starts_with("test.toml:1:"), "{problems:#?}");
-    assert!(problems.iter().any(|problem| problem.starts_with("test.toml:2:")), "{problems:#?}");
+fn a_text_that_is_not_toml_is_reported_where_that_begins() {
+    for (text, place) in [
+        ("steer = \n[limits\n", "1:9"),
+        ("stats = \"x\ncpus = \"0\"\n[limits]\nfields = 1\n", "1:11"),
+        ("listen = [\"127.0.0.1:80\"\ncpus = \"0\"\n[limits]\nfields = 1\n", "2:1"),
+        ("root: /srv\nname: x\n", "1:5"),
+        ("<html>\n</html>\n", "1:1"),
+    ] {
+        let problems = problems(text);
+        assert_eq!(problems.len(), 1, "{problems:#?}");
+        assert!(problems[0].starts_with(&format!("test.toml:{place}: ")), "{problems:#?}");
+    }
+}
+
+#[test]
+fn every_bad_element_of_a_list_is_reported_in_its_place() {
+    let text = "listen = [\n  \"80\",\n  \"127.0.0.1:81\",\n  82,\n]\nlisten_fds = [3, -1, \"4\"]\n\
+                [[site]]\nroot = \"/\"\nnames = [\"a:80\", \"b\", \"c d\"]\n";
+    let problems = problems(text);
+    let starts = [
+        "test.toml:2:3: listen: `80` is not",
+        "test.toml:4:3: listen: write a text",
+        "test.toml:6:18: listen_fds: -1 is not within",
+        "test.toml:6:22: listen_fds: write a whole number",
+        "test.toml:9:10: site.names: `a:80`",
+        "test.toml:9:23: site.names: `c d`",
+    ];
+    assert_eq!(problems.len(), starts.len(), "{problems:#?}");
+    for (problem, start) in problems.iter().zip(starts) {
+        assert!(problem.starts_with(start), "{problem}");
+    }
+}
+
+#[test]
+fn paths_are_relative_to_the_file_and_not_empty() {
+    let path = Path::new("/etc/onering/site.toml");
+    let config = |text| {
+        resolve(Some(File { path, text }), &Overrides::default(), &facts()).expect("all is well")
+    };
+    let stats = |text| config(text).stats.expect("it is set");
+    assert_eq!(stats("stats = \"stats.json\""), Path::new("/etc/onering/stats.json"));
+    assert_eq!(stats("stats = \"/run/stats.json\""), Path::new("/run/stats.json"));
+    assert_problem("stats = \"\"", "1:9: stats", "`.` is the directory of this file");
+    assert_problem("[[site]]\nroot = \"\"", "2:8: site.root", "`.` is the directory of this file");
 }
 
 #[test]
 fn values_say_what_to_write_instead() {
     assert_problem("listen = \"x\"", "1:10: listen", "a list of texts");
-    assert_problem("listen = [\"80\"]", "1:10: listen", "`127.0.0.1:8080`");
+    assert_problem("listen = [\"80\"]", "1:11: listen", "`127.0.0.1:80`");
     assert_problem("listen = []", "1:10: listen", "name an address");
-    assert_problem("listen_fds = [-1]", "1:14: listen_fds", "not within 0 to");
+    assert_problem("listen_fds = [-1]", "1:15: listen_fds", "not within 0 to");
     assert_problem("cpus = 0", "1:8: cpus", "\"0-3,8\"");
     assert_problem("cpus = \"0-\"", "1:8: cpus", "`0-3,8`");
     assert_problem("steer = \"left\"", "1:9: steer", "`auto`, `cpu`, `hash`");
@@ -281,9 +322,9 @@ fn values_say_what_to_write_instead() {
     assert_problem("[timeouts]\nhead = \"0s\"", "2:8: timeouts.head", "not within 10ms");
     assert_problem("site = 1", "1:8: site", "`[[site]]`");
     assert_problem("[[site]]", "1:1: site.root", "the directory that is served");
-    assert_problem("[[site]]\nroot = 1", "2:8: site.root", "a text");
-    assert_problem("[[site]]\nroot = \"/\"\nnames = [\"a:80\"]", "3:9: site.names", "no port");
-    assert_problem("[[site]]\nroot = \"/\"\nindex = [\"a/b\"]", "3:9: site.index", "`a/b`");
+    assert_problem("[[site]]\nroot = 1", "2:8: site.root", "a path");
+    assert_problem("[[site]]\nroot = \"/\"\nnames = [\"a:80\"]", "3:10: site.names", "no port");
+    assert_problem("[[site]]\nroot = \"/\"\nindex = [\"a/b\"]", "3:10: site.index", "`a/b`");
 }
 
 #[test]
@@ -309,6 +350,7 @@ fn contradictions_are_found_where_they_were_written() {
 fn a_host_without_descriptors_is_told_so() {
     let few = Facts { nofile: 64, ..facts() };
     let error = resolve(None, &Overrides::default(), &few).expect_err("no descriptors");
+    assert_eq!(error.fault(), Fault::Environment);
     assert!(error.to_string().contains("`LimitNOFILE=524288`"), "{error}");
 }
 

@@ -1,6 +1,7 @@
-//! Durations, sizes and CPU lists as people write them: the only place that reads them, for the
-//! configuration file and for the command line alike.
+//! Durations, sizes, CPU lists and addresses as people write them: the only place that reads them,
+//! for the configuration file and for the command line alike.
 
+use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -50,6 +51,27 @@ pub fn parse_cpus(text: &str) -> Result<Vec<usize>, UnitError> {
         }
     }
     Ok(cpus)
+}
+
+/// Reads where to listen: `127.0.0.1:8080`, `[::]:80`. Neither half has a default, and names are not
+/// looked up: what one means may differ from one day to the next.
+pub fn parse_address(text: &str) -> Result<SocketAddr, UnitError> {
+    text.parse().map_err(|_| {
+        let shape = format!("`{text}` is not an address and a port; write ");
+        UnitError(shape + &address_meant(text).unwrap_or("`127.0.0.1:8080` or `[::]:80`".into()))
+    })
+}
+
+/// What someone who wrote `text` is likely to have meant by it.
+fn address_meant(text: &str) -> Option<String> {
+    let port = text.rsplit(':').next().filter(|port| number::<u16>(port).is_some())?;
+    match text.strip_suffix(port)? {
+        "" | ":" | "*:" => {
+            Some(format!("`0.0.0.0:{port}` for everyone, `127.0.0.1:{port}` for this host"))
+        }
+        "localhost:" => Some(format!("`127.0.0.1:{port}`")),
+        _ => None,
+    }
 }
 
 /// The highest CPU number that the kernel's affinity calls take here.
@@ -123,10 +145,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn addresses() {
+        for text in ["127.0.0.1:8080", "[::]:80", "[::1]:0"] {
+            assert_eq!(parse_address(text).map(|address| address.to_string()), Ok(text.into()));
+        }
+        for (text, says) in [
+            ("", "write `127.0.0.1:8080` or `[::]:80`"),
+            ("127.0.0.1", "write `127.0.0.1:8080` or `[::]:80`"),
+            ("example.org:80", "write `127.0.0.1:8080` or `[::]:80`"),
+            ("::1:80x", "write `127.0.0.1:8080` or `[::]:80`"),
+            ("80", "`0.0.0.0:80` for everyone"),
+            (":80", "`0.0.0.0:80` for everyone"),
+            ("*:80", "`0.0.0.0:80` for everyone"),
+            ("localhost:8080", "write `127.0.0.1:8080`"),
+            ("70000", "write `127.0.0.1:8080` or `[::]:80`"),
+        ] {
+            let error = parse_address(text).expect_err(text).to_string();
+            assert!(error.starts_with(&format!("`{text}` is not")), "{error}");
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_panics(text in "\\PC{0,12}") {
             let _ = (parse_duration(&text), parse_bytes(&text), parse_cpus(&text));
+            let _ = parse_address(&text);
         }
 
         #[test]

@@ -20,7 +20,7 @@ pub enum OpenError {
     },
     /// A root may not be entered.
     #[error(
-        "cannot serve {root}: permission denied; every directory on the way to it needs to be \
+        "cannot serve {root}: permission denied; it and every directory above it need to be \
          searchable (chmod +x) by the user that runs onering"
     )]
     Forbidden {

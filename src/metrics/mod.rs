@@ -3,6 +3,9 @@
 //! Every shard writes its own [`Counters`] and nobody else writes them, so that counting is a load
 //! and a store: no locked instruction, no cache line that two CPUs write. Readers add the shards up
 //! ([`Metrics::snapshot`]); what they see of different counters may be a few operations apart.
+//!
+//! What each counts: the table at [`Values`]. `onering serve --stats FILE` writes them all, under these
+//! names.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 use crate::http::Refusal;
-use crate::ring;
+use crate::ring::{self, ring_counters};
 
 /// A number with one writer.
 #[derive(Debug, Default)]
@@ -33,9 +36,27 @@ impl Counter {
     }
 }
 
-/// Declares the counters once: the struct that is written, the one that is read, and the list.
+/// Declares the counters once: the struct that is written, the one that is read, and the list. Those
+/// that are a shard's own come first, then the ring's, whose list is the ring's.
 macro_rules! counters {
-    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+    (
+        $($(#[doc = $doc:literal])+ $name:ident,)+
+        @ring $($(#[doc = $ring_doc:literal])+ $ring_name:ident,)+
+    ) => {
+        counters! {
+            @all
+            $($(#[doc = $doc])+ $name,)+
+            $($(#[doc = $ring_doc])+ $ring_name,)+
+        }
+
+        impl Counters {
+            /// Copies what the shard's ring has counted.
+            pub fn set_ring(&self, counters: &ring::Counters) {
+                $(self.$ring_name.set(counters.$ring_name);)+
+            }
+        }
+    };
+    (@all $($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// The counters of one shard, which alone writes them.
         ///
         /// Aligned to two cache lines, the unit in which CPUs fetch: no other thread's data shares one.
@@ -46,6 +67,10 @@ macro_rules! counters {
         }
 
         /// The counters' values at one moment.
+        ///
+        /// | name | counts |
+        /// |---|---|
+        $(#[doc = concat!("| `", stringify!($name), "` |", $($doc,)+ " |")])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
         pub struct Values {
             $($(#[doc = $doc])+ pub $name: u64,)+
@@ -71,7 +96,7 @@ macro_rules! counters {
     };
 }
 
-counters! {
+ring_counters!(counters {
     /// Connections taken from a listener.
     accepted,
     /// Fresh connections given to a less loaded shard.
@@ -98,12 +123,12 @@ counters! {
     responses_5xx,
     /// Requests that were refused because they broke a rule or a limit.
     refused,
-    /// Of these, requests whose request line was longer than it may be.
-    refused_request_line_too_long,
-    /// Of these, requests whose head was longer than it may be.
-    refused_head_too_long,
-    /// Of these, requests with more field lines than there may be.
-    refused_too_many_fields,
+    /// Of these, requests whose request line was longer than `limits.request_line`.
+    refused_request_line,
+    /// Of these, requests whose head was longer than `limits.head`.
+    refused_head,
+    /// Of these, requests with more field lines than `limits.fields`.
+    refused_fields,
     /// Of these, requests whose body was larger than it may be.
     refused_body_too_large,
     /// Of these, requests whose peer ended before the end of the body.
@@ -131,6 +156,8 @@ counters! {
     timeouts_write_stall,
     /// Connections whose peer did not close its side in time.
     timeouts_linger,
+    /// Connections cut off because their peer went on sending after the last answer: 16 MiB and more.
+    linger_cut_off,
     /// Times that a deadline came while bytes of the peer's were still to be looked at.
     deadlines_put_off,
 
@@ -190,6 +217,10 @@ counters! {
     residency_cold,
     /// Windows of a file that were read through the ring.
     cold_reads,
+    /// Times that a body had to wait for a buffer to read a cold file into (`ring.fixed_buffers`).
+    cold_reads_waited,
+    /// Times that the kernel had no memory to send a body with, tried again a little later.
+    send_no_memory,
     /// Files that became shorter while they were being sent.
     truncated_files,
 
@@ -201,48 +232,13 @@ counters! {
     turn_bytes_capped,
     /// Connections cut off because the grace time for draining was over.
     drain_cut_off,
+    /// Connections that were cut off and that the kernel had not let go of a second later.
+    drain_abandoned,
+    /// Completions for connections that had ended by then.
+    late_completions,
     /// System calls other than the ring's.
     system_calls,
-
-    /// Calls of io_uring_enter(2).
-    enters,
-    /// Submissions put into the queue.
-    sqes,
-    /// Completions taken from the queue.
-    cqes,
-    /// Enters that met a completion queue which had overflown.
-    cq_overflows,
-    /// Submissions that found the queue full and went in after an extra enter.
-    sq_full,
-    /// Multishot receives that ended because no provided buffer was left.
-    enobufs,
-    /// Sends for which the socket had no room, continued from where they stood.
-    short_sends,
-    /// Waits for room that were ended by the peer's FIN and not by room, tried again later.
-    room_retries,
-    /// Multishot accepts armed again after the kernel had ended them.
-    rearmed_accept,
-    /// Multishot receives armed again after the kernel had ended them.
-    rearmed_recv,
-    /// Cancellations asked for.
-    cancels,
-    /// Wake-ups sent to other rings.
-    wakes_sent,
-    /// Wake-ups that did not arrive: the other ring was gone, or its queue was full.
-    wakes_failed,
-    /// Wake-ups received.
-    woken,
-    /// Reads into registered buffers.
-    fixed_reads,
-    /// Reads into buffers that could not be registered.
-    unregistered_reads,
-    /// Completions for operations that are no longer known.
-    stale_completions,
-    /// Descriptors that the kernel would not close.
-    close_errors,
-    /// Errors outside the set that is known for their operation.
-    unexpected_errors,
-}
+});
 
 impl Counters {
     /// Counts a response by its status.
@@ -256,13 +252,13 @@ impl Counters {
         class.add(1);
     }
 
-    /// Counts a request that was refused.
+    /// Counts a request that was refused; one that met a limit, under its name too.
     pub fn count_refusal(&self, refusal: Refusal) {
         self.refused.add(1);
         match refusal {
-            Refusal::RequestLineTooLong => self.refused_request_line_too_long.add(1),
-            Refusal::HeadTooLong => self.refused_head_too_long.add(1),
-            Refusal::TooManyFields => self.refused_too_many_fields.add(1),
+            Refusal::RequestLineTooLong => self.refused_request_line.add(1),
+            Refusal::HeadTooLong => self.refused_head.add(1),
+            Refusal::TooManyFields => self.refused_fields.add(1),
             Refusal::BodyTooLarge => self.refused_body_too_large.add(1),
             Refusal::BodyCut => self.refused_body_cut.add(1),
             Refusal::Expectation => self.refused_expectation.add(1),
@@ -277,51 +273,6 @@ impl Counters {
             | Refusal::TooManyTrailers => self.refused_chunks.add(1),
             _ => {}
         }
-    }
-
-    /// Copies what the shard's ring has counted.
-    pub fn set_ring(&self, counters: &ring::Counters) {
-        // Without `..`: a counter that the ring gains must be given a place here.
-        let ring::Counters {
-            enters,
-            sqes,
-            cqes,
-            cq_overflows,
-            sq_full,
-            enobufs,
-            short_sends,
-            room_retries,
-            rearmed_accept,
-            rearmed_recv,
-            cancels,
-            wakes_sent,
-            wakes_failed,
-            woken,
-            fixed_reads,
-            unregistered_reads,
-            stale_completions,
-            close_errors,
-            unexpected_errors,
-        } = *counters;
-        self.enters.set(enters);
-        self.sqes.set(sqes);
-        self.cqes.set(cqes);
-        self.cq_overflows.set(cq_overflows);
-        self.sq_full.set(sq_full);
-        self.enobufs.set(enobufs);
-        self.short_sends.set(short_sends);
-        self.room_retries.set(room_retries);
-        self.rearmed_accept.set(rearmed_accept);
-        self.rearmed_recv.set(rearmed_recv);
-        self.cancels.set(cancels);
-        self.wakes_sent.set(wakes_sent);
-        self.wakes_failed.set(wakes_failed);
-        self.woken.set(woken);
-        self.fixed_reads.set(fixed_reads);
-        self.unregistered_reads.set(unregistered_reads);
-        self.stale_completions.set(stale_completions);
-        self.close_errors.set(close_errors);
-        self.unexpected_errors.set(unexpected_errors);
     }
 }
 
@@ -433,9 +384,9 @@ mod tests {
                 .map(|kind| refusal.name().starts_with(kind));
             let expected = Values {
                 refused: 1,
-                refused_request_line_too_long: is_of("request_line_too_long"),
-                refused_head_too_long: is_of("head_too_long"),
-                refused_too_many_fields: is_of("too_many_fields"),
+                refused_request_line: is_of("request_line_too_long"),
+                refused_head: is_of("head_too_long"),
+                refused_fields: is_of("too_many_fields"),
                 refused_body_too_large: is_of("body_too_large"),
                 refused_body_cut: is_of("body_cut"),
                 refused_chunks: u64::from(is_of_chunks.contains(&true)),

@@ -34,6 +34,7 @@ mod tests;
 
 pub use arena::{Arena, Lease};
 pub use counters::Counters;
+pub(crate) use counters::ring_counters;
 pub use error::{AcceptError, ConnectError, PollError, ReadError, RecvError, SendError};
 pub use event::{Completion, Event};
 pub use operations::OperationId;

@@ -59,8 +59,8 @@ pub enum SetupError {
     #[error(
         "io_uring is forbidden by a seccomp filter or a security module (io_uring_setup: {errno})\n  \
          fix: allow io_uring_setup, io_uring_enter and io_uring_register; in Docker or Podman \
-         --security-opt seccomp=FILE with a profile that has the three, in systemd \
-         SystemCallFilter=@system-service (its @aio holds them)"
+         --security-opt seccomp=FILE with a profile that has the three (contrib/README.md says how to \
+         make one), in systemd SystemCallFilter=@system-service (its @aio holds them)"
     )]
     Forbidden {
         /// What io_uring_setup(2) answered.

@@ -10,10 +10,17 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crate::config::{Config, Listener, Steer};
+use crate::sys::holder::{Holder, holder};
 use crate::sys::socket::{self, AdoptError, ListenError, ListenOptions};
 use crate::sys::steering::{self, Queues};
+
+/// How often, and after how long each time, a port is tried that is in use: one second in all.
+const BIND_TRIES: u32 = 50;
+const BIND_AGAIN: Duration = Duration::from_millis(20);
 
 /// How connections of one listener find their shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +42,17 @@ pub enum BindError {
     /// An address cannot be bound.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Another program listens there.
+    #[error(
+        "cannot listen on {address}: the port is in use by {holder}; stop that (`kill {}`), or choose \
+         another port", holder.pid
+    )]
+    Held {
+        /// Where it was tried.
+        address: SocketAddr,
+        /// By whom.
+        holder: Holder,
+    },
     /// An inherited descriptor will not do.
     #[error(transparent)]
     Adopt(#[from] AdoptError),
@@ -131,7 +149,7 @@ impl Group {
             backlog: config.limits.backlog,
         };
         // Someone else's group would take us in without a word.
-        socket::ensure_free(address)?;
+        wait_until_free(address)?;
         let first = socket::listen(address, &options)?;
         // Port 0 has become one of the kernel's choosing, which the others share.
         let address = socket::local_addr(&first).map_err(BindError::Address)?;
@@ -150,6 +168,28 @@ impl Group {
     fn of_shard(&self, shard: usize) -> Arc<OwnedFd> {
         let index = if self.sockets.len() == 1 { 0 } else { shard };
         Arc::clone(&self.sockets[index])
+    }
+}
+
+/// Tries for a while to have a port that is in use. The kernel ends a killed server's ring, which holds
+/// its listeners, after the process: up to 43 ms were seen after SIGKILL, and whoever starts it again at
+/// once would find its own port taken.
+fn wait_until_free(address: SocketAddr) -> Result<(), BindError> {
+    let mut tries = 1;
+    loop {
+        match socket::ensure_free(address) {
+            Err(ListenError::InUse { .. }) if tries < BIND_TRIES => {
+                tries += 1;
+                thread::sleep(BIND_AGAIN);
+            }
+            Err(ListenError::InUse { .. }) => {
+                return Err(match holder(Path::new("/"), address) {
+                    Some(holder) => BindError::Held { address, holder },
+                    None => ListenError::InUse { address }.into(),
+                });
+            }
+            result => return Ok(result?),
+        }
     }
 }
 
@@ -302,7 +342,8 @@ mod tests {
         let first = Registry::bind(&config(&[loopback(0)], Steer::Hash)).expect("bind");
         let taken = loopback(address(&first).port());
         let error = Registry::bind(&config(&[taken], Steer::Hash)).expect_err("taken");
-        assert!(error.to_string().contains("the port is in use"), "{error}");
+        assert!(error.to_string().contains("the port is in use by "), "{error}");
+        assert!(error.to_string().contains(&format!("`kill {}`", std::process::id())), "{error}");
     }
 
     #[test]

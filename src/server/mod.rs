@@ -74,8 +74,8 @@ fn missing(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Environment { what, source }
 }
 
-/// Serves until SIGTERM or SIGINT, then drains. `ready` is called once every shard can take
-/// connections.
+/// Serves until SIGTERM or SIGINT, then drains, and says so. A second signal cuts off what is left:
+/// that is still an end in good order. `ready` is called once every shard can take connections.
 pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     let config = Arc::new(config);
     signal::ignore_sigpipe().map_err(missing("SIGPIPE cannot be ignored"))?;
@@ -112,6 +112,11 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     };
     let mut running = shards.len();
     running -= wait(&signals, &ended)?;
+    let connections = counted(metrics.snapshot().total.connections, "connection");
+    let grace = config.timeouts.grace;
+    tracing::info!(
+        "ending: {connections}, at most {grace:?}; SIGTERM or Ctrl-C again to end at once"
+    );
     tell(|| Letter::Drain)?;
     while running > 0 {
         match wait(&signals, &ended)? {
@@ -120,8 +125,17 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
         }
     }
     let results: Vec<_> = shards.into_iter().map(Thread::join).collect();
+    match metrics.snapshot().total.drain_cut_off {
+        0 => tracing::info!("ended; no connection was cut off"),
+        cut => tracing::info!("ended; {} cut off", counted(cut, "connection")),
+    }
     write_stats(&config, stats, &metrics)?;
     results.into_iter().collect()
+}
+
+/// A number of things, in words.
+fn counted(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A shard's thread, as the server holds it.

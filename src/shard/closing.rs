@@ -82,8 +82,12 @@ impl<K: Kernel> Shard<K> {
         self.wheel.advance(now_ms, &mut self.fired);
         let mut fired = std::mem::take(&mut self.fired);
         for slot in fired.drain(..) {
-            let Some(connection) = self.connections.get(slot as usize) else { continue };
+            let Some(connection) = self.connections.get_mut(slot as usize) else { continue };
             let token = Token { slot, generation: connection.generation };
+            if let Writing::Body { step: step @ Step::AwaitMemory, .. } = &mut connection.writing {
+                *step = Step::Ready;
+                self.ready.push_back(token);
+            }
             // Deadlines move ahead without the wheel's knowledge.
             let due_ms = due_ms(&self.config, connection);
             if due_ms > now_ms {
@@ -157,11 +161,11 @@ impl<K: Kernel> Shard<K> {
         let acked = self.kernel.bytes_acked(&connection.socket).ok();
         let ours = matches!(
             connection.writing,
-            Writing::Body { step: Step::AwaitRead | Step::AwaitLease, .. }
+            Writing::Body { step: Step::AwaitRead | Step::AwaitLease | Step::AwaitMemory, .. }
         );
         let stall = &mut connection.stall;
         if ours || acked != stall.acked {
-            // It is our disk that is waited for, or the peer has taken something.
+            // It is our disk or memory that is waited for, or the peer has taken something.
             *stall = Stall { acked, looks: 0 };
         } else {
             stall.looks += 1;
@@ -203,6 +207,7 @@ impl<K: Kernel> Shard<K> {
             Phase::Lingering { discarded } => {
                 *discarded += bytes;
                 if *discarded > LINGER_BYTES {
+                    self.assignment.counters.linger_cut_off.add(1);
                     self.shut(token);
                 }
             }

@@ -79,6 +79,8 @@ pub(super) enum Step {
     Ready,
     /// Room in the socket's buffer.
     AwaitWritable,
+    /// A moment in which the kernel has memory again.
+    AwaitMemory,
     /// A buffer for a cold part of the file.
     AwaitLease,
     /// A cold part of the file.

@@ -72,6 +72,10 @@ impl<K: Kernel> Shard<K> {
 
     /// Ends now, without regard to what is under way.
     pub(super) fn cut(&mut self) {
+        // Whoever asks again must not make it take longer.
+        if matches!(self.draining, Draining::Cutting { .. }) {
+            return;
+        }
         self.draining = Draining::Cutting { ends_ms: self.now.monotonic_ms + CUT_MS };
         self.stop_accepting();
         for token in self.tokens() {
@@ -92,7 +96,12 @@ impl<K: Kernel> Shard<K> {
         let now_ms = self.now.monotonic_ms;
         match self.draining {
             Draining::No => false,
-            Draining::Cutting { ends_ms } => self.connections.is_empty() || now_ms >= ends_ms,
+            Draining::Cutting { ends_ms } if now_ms >= ends_ms => {
+                let left = self.connections.len() as u64;
+                self.assignment.counters.drain_abandoned.add(left);
+                true
+            }
+            Draining::Cutting { .. } => self.connections.is_empty(),
             Draining::Answering { ends_ms } if now_ms >= ends_ms => {
                 self.cut();
                 self.connections.is_empty()

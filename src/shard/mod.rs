@@ -154,7 +154,8 @@ impl<K: Kernel> Shard<K> {
             wanting_lease: VecDeque::new(),
             draining: Draining::No,
             answers: Vec::new(),
-            fired: Vec::new(),
+            // The first deadline comes when all else is warm.
+            fired: Vec::with_capacity(64),
             spare_inputs: Vec::new(),
             assignment,
             config,
@@ -223,7 +224,7 @@ impl<K: Kernel> Shard<K> {
             _ => {}
         }
         if !self.is_current(token) {
-            self.assignment.counters.stale_completions.add(1);
+            self.assignment.counters.late_completions.add(1);
             return;
         }
         match event {

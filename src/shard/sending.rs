@@ -22,6 +22,9 @@ use super::kernel::Kernel;
 /// How far apart the bytes are that are asked for, from a quantum's first on, and besides its last.
 const PROBE_BYTES: usize = 256 * 1024;
 
+/// After how long another try is made to send where the kernel had no memory.
+const MEMORY_AGAIN_MS: u64 = 32;
+
 /// What a quantum has come to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quantum {
@@ -29,6 +32,8 @@ enum Quantum {
     Sent,
     /// The socket's buffer is full.
     Full,
+    /// The kernel has no memory for it.
+    NoMemory,
     /// The file must be read first.
     Cold,
     /// The file has become shorter than was promised.
@@ -86,6 +91,13 @@ impl<K: Kernel> Shard<K> {
                 connection.in_flight += 1;
                 self.settle(token);
             }
+            Quantum::NoMemory => {
+                // A poll would say at once that the socket has room, and again, and again.
+                counters.send_no_memory.add(1);
+                *step = Step::AwaitMemory;
+                self.wheel.schedule(token.slot, self.now.monotonic_ms + MEMORY_AGAIN_MS);
+                self.settle(token);
+            }
             Quantum::Cold => {
                 counters.residency_cold.add(1);
                 exchange.by_ring = true;
@@ -138,6 +150,7 @@ impl<K: Kernel> Shard<K> {
                 if let Writing::Body { step, .. } = &mut self.connection(token).writing {
                     *step = Step::AwaitLease;
                 }
+                self.assignment.counters.cold_reads_waited.add(1);
                 self.wanting_lease.push_back(token);
             }
         }
@@ -274,7 +287,8 @@ fn send_head<K: Kernel>(
 
 fn failed(error: socket::SendError) -> Quantum {
     match error {
-        socket::SendError::WouldBlock | socket::SendError::NoMemory => Quantum::Full,
+        socket::SendError::WouldBlock => Quantum::Full,
+        socket::SendError::NoMemory => Quantum::NoMemory,
         socket::SendError::Unsupported | socket::SendError::FileFailed => Quantum::Cold,
         socket::SendError::Closed | socket::SendError::Other(_) => Quantum::Gone,
     }

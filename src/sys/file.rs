@@ -140,11 +140,13 @@ pub enum ReadError {
     Other(i32),
 }
 
-/// Opens a directory to open other things beneath.
+/// Opens a directory to open other things beneath. One that may not be searched is `Forbidden`: nothing
+/// beneath it could be opened.
 pub fn open_directory(path: &Path) -> Result<OwnedFd, OpenError> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     count_call();
-    Ok(nix::fcntl::open(path, flags, nix::sys::stat::Mode::empty())?)
+    // The kernel searches the directory for its own `.`.
+    Ok(nix::fcntl::open(&path.join("."), flags, nix::sys::stat::Mode::empty())?)
 }
 
 /// Opens a file for reading, beneath a directory: neither `..`, nor an absolute name, nor a symbolic

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod directory;
 pub mod environment;
 pub mod file;
+pub mod holder;
 pub mod limits;
 mod owned_links;
 pub mod signal;

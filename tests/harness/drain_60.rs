@@ -114,7 +114,10 @@ fn a_download_that_is_under_way_completes() {
     assert!(client.take(16 * MIB) == body);
     assert_eq!(client.rest(), b"");
     drop(client);
-    assert_eq!(server.finish().total("drain_cut_off"), 0);
+    let (stats, said) = server.finish_and_say();
+    assert_eq!(stats.total("drain_cut_off"), 0);
+    assert!(said.contains("ending: 1 connection, at most 30s;"), "{said}");
+    assert!(said.ends_with("ended; no connection was cut off\n"), "{said}");
 }
 
 #[test]
@@ -157,9 +160,14 @@ fn a_second_signal_cuts_off_what_is_left() {
     assert_eq!(idle.get("/file").status, 200);
     server.signal(Signal::SIGTERM);
     assert_eq!(idle.rest(), b"");
-    server.signal(Signal::SIGTERM);
-    let stats = server.finish();
+    let said = server.stderr();
+    let ending = "ending: 2 connections, at most 3600s; SIGTERM or Ctrl-C again to end at once\n";
+    assert_eq!(said.matches(ending).count(), 1, "{said}");
+    // As from a terminal.
+    server.signal(Signal::SIGINT);
+    let (stats, said) = server.finish_and_say();
     assert_eq!(stats.total("drain_cut_off"), 1);
+    assert!(said.ends_with("ended; 1 connection cut off\n"), "{said}");
     assert!(stuck.ends_by_reset(), "what is not whole must not look whole");
 }
 

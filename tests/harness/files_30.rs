@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::support::cold::{evict, site_on_disk};
-use crate::support::{Client, Server, Site, pattern, repeats};
+use crate::support::{Client, Server, Site, pattern, repeats, wait_until};
 
 const MIB: usize = 1 << 20;
 
@@ -50,35 +50,93 @@ fn a_peer_that_does_not_read_keeps_no_cold_file_from_others() {
     assert!(server.stop().total("cold_reads") >= 2);
 }
 
-/// Looks again and again, while `work` is done, at what the serving thread waits in; returns how often
-/// that came to be a sendfile(2). That thread's sends do not wait for a peer: only for pages of a file.
-fn sendfiles_that_waited(server: &Server, work: impl FnOnce()) -> usize {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid()));
-    let mut tasks = tasks.expect("the server is running").flatten().map(|task| task.path());
-    let is_shard = |task: &PathBuf| {
-        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "shard-0\n")
-    };
-    let system_call = tasks.find(is_shard).expect("there is a shard").join("syscall");
-    let sendfile = format!("{} ", libc::SYS_sendfile);
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let looks = scope.spawn(|| {
-            let (mut waits, mut is_waiting) = (0, false);
-            while !done.load(Ordering::Relaxed) {
-                let waits_in = std::fs::read_to_string(&system_call).expect("the server runs");
-                // One wait is seen by many looks, on a slow disk by very many.
-                let was_waiting =
-                    std::mem::replace(&mut is_waiting, waits_in.starts_with(&sendfile));
-                waits += usize::from(is_waiting && !was_waiting);
+#[test]
+fn cold_files_take_turns_with_the_buffers_that_there_are() {
+    const FILES: usize = 8;
+    let Some(site) = site_on_disk() else { return };
+    for number in 0..FILES {
+        write_large(&site.path(&number.to_string()), 1);
+        evict(&site.path(&number.to_string()));
+    }
+    let server = Server::start(site.serve_with("[ring]\nfixed_buffers = 1").cpus("0"));
+    let mut clients: Vec<_> = (0..FILES).map(|_| Client::connect(server.address())).collect();
+    // All of them come in one turn.
+    server.pause();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.send(format!("GET /{number} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    }
+    server.resume();
+    for client in &mut clients {
+        assert!(client.response().body == block(0), "other bytes");
+    }
+    drop(clients);
+    assert!(server.stop().total("cold_reads_waited") > 0);
+}
+
+/// The serving thread of a server with one shard.
+struct ServingThread {
+    /// Its directory in `/proc`.
+    task: PathBuf,
+}
+
+impl ServingThread {
+    fn of(server: &Server) -> ServingThread {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid()));
+        let mut tasks = tasks.expect("the server is running").flatten().map(|task| task.path());
+        let is_shard = |task: &PathBuf| {
+            std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "shard-0\n")
+        };
+        ServingThread { task: tasks.find(is_shard).expect("there is a shard") }
+    }
+
+    /// Whether it is inside of this system call, and does not run.
+    fn is_in(&self, system_call: libc::c_long) -> bool {
+        let shown = std::fs::read_to_string(self.task.join("syscall")).expect("the server runs");
+        shown.starts_with(&format!("{system_call} "))
+    }
+
+    /// Whether it sleeps where no signal wakes it, as it does for the pages of a file. (One that was
+    /// stopped, or that waits for a CPU, is inside of its last system call as well.)
+    fn sleeps_for_a_disk(&self) -> bool {
+        let stat = std::fs::read_to_string(self.task.join("stat")).expect("the server runs");
+        stat.rsplit(") ").next().is_some_and(|state| state.starts_with('D'))
+    }
+
+    /// Stops the server where this thread waits for completions, with nothing begun.
+    #[track_caller]
+    fn pause_idle(&self, server: &Server) {
+        wait_until("the serving thread has nothing to do", || {
+            server.pause();
+            let idle = self.is_in(libc::SYS_io_uring_enter);
+            if !idle {
+                server.resume();
             }
-            waits
+            idle
         });
-        // The thread must see the end of work that fails, too.
-        let result = panic::catch_unwind(AssertUnwindSafe(work));
-        done.store(true, Ordering::Relaxed);
-        result.unwrap_or_else(|failure| panic::resume_unwind(failure));
-        looks.join().expect("looking does not fail")
-    })
+    }
+
+    /// Looks again and again, while `work` is done, at what the thread waits in; returns how often
+    /// that came to be pages of a file, for a sendfile(2).
+    fn sendfiles_that_waited(&self, work: impl FnOnce()) -> usize {
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let looks = scope.spawn(|| {
+                let (mut waits, mut is_waiting) = (0, false);
+                while !done.load(Ordering::Relaxed) {
+                    let waits_now = self.is_in(libc::SYS_sendfile) && self.sleeps_for_a_disk();
+                    // One wait is seen by many looks, on a slow disk by very many.
+                    let was_waiting = std::mem::replace(&mut is_waiting, waits_now);
+                    waits += usize::from(is_waiting && !was_waiting);
+                }
+                waits
+            });
+            // The thread must see the end of work that fails, too.
+            let result = panic::catch_unwind(AssertUnwindSafe(work));
+            done.store(true, Ordering::Relaxed);
+            result.unwrap_or_else(|failure| panic::resume_unwind(failure));
+            looks.join().expect("looking does not fail")
+        })
+    }
 }
 
 #[test]
@@ -88,13 +146,14 @@ fn a_file_evicted_in_mid_download_is_read_by_the_ring() {
     write_large(&site.path("large"), mib);
     let server = Server::start(site.serve().cpus("0"));
     let mut client = Client::connect(server.address());
-    let waits = sendfiles_that_waited(&server, || {
+    let shard = ServingThread::of(&server);
+    let waits = shard.sendfiles_that_waited(|| {
         client.send("GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert_eq!(client.head().field("content-length"), Some(&*(mib * MIB).to_string()));
         for index in 0..mib {
             if index % 4 == 0 {
-                // While the server stands still: nothing falls between its question and its sendfile.
-                server.pause();
+                // Nothing falls between the server's question and its sendfile.
+                shard.pause_idle(&server);
                 evict(&site.path("large"));
                 server.resume();
             }

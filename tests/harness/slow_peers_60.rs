@@ -128,9 +128,9 @@ fn slow_readers_of_cold_files_do_not_stop_another_cold_read() {
 #[test]
 fn slow_senders_of_wide_heads_all_get_an_answer_from_few_buffers() {
     let site = Site::with("file", "content");
-    let server = Server::start(
-        site.serve_with("[ring]\nrecv_buffers = 8\nrecv_buffer = \"512B\"").cpus("0"),
-    );
+    // However slowly the heads are made.
+    let settings = "[ring]\nrecv_buffers = 8\nrecv_buffer = \"512B\"\n[timeouts]\nhead = \"1h\"";
+    let server = Server::start(site.serve_with(settings).cpus("0"));
     let mut clients: Vec<_> = (0..200).map(|_| Client::connect(server.address())).collect();
     let wide = "y".repeat(1600);
     for client in &mut clients {

@@ -34,8 +34,8 @@ fn by_hash_a_client_on_one_cpu_is_spread_over_both_shards() {
     let site = Site::with("file", "content");
     let stats = fetched_from(cpus[0], 64, server(&site, "hash", cpus));
     let accepted = stats.of_shards("accepted");
-    // More than this is a chance of one in 40 000.
-    assert!(accepted.iter().all(|&count| count >= 16), "{accepted:?}");
+    // Fewer is a chance of one in a thousand million.
+    assert!(accepted.iter().all(|&count| count >= 8), "{accepted:?}");
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn on_loopback_steering_is_by_hash_unless_told_otherwise() {
     let site = Site::with("file", "content");
     let stats = fetched_from(cpus[0], 64, server(&site, "auto", cpus));
     let accepted = stats.of_shards("accepted");
-    assert!(accepted.iter().all(|&count| count >= 16), "{accepted:?}");
+    assert!(accepted.iter().all(|&count| count >= 8), "{accepted:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Seccomp filters around a program under test: what a container's profile does, and what a kernel
-//! without some flag of io_uring does.
+//! Seccomp filters around a program under test: what a container's profile does, what a kernel without
+//! some flag of io_uring does, and one without memory.
 //!
 //! A filter belongs to a thread and what the thread starts. So a thread is made for each program:
 //! it confines itself, starts the program, and ends. No code runs between fork and exec.
@@ -16,15 +16,17 @@ use std::thread;
 
 use libc::{
     BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO,
-    SECCOMP_RET_USER_NOTIF, SYS_io_uring_setup, sock_filter, sock_fprog,
+    SECCOMP_RET_USER_NOTIF, SYS_io_uring_setup, SYS_sendfile, sock_filter, sock_fprog,
 };
 
-/// What io_uring_setup(2) meets.
+/// What a system call meets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Confinement {
-    /// This errno, always: EPERM as under a container's profile, ENOSYS as without io_uring.
+    /// Every sendfile(2): ENOMEM.
+    NoMemoryForSendfile,
+    /// Every io_uring_setup(2): this errno. EPERM as under a container's profile, ENOSYS as without io_uring.
     Refused(i32),
-    /// EINVAL where any of these IORING_SETUP_* flags is asked for: a kernel older than they are.
+    /// An io_uring_setup(2): EINVAL where any of these IORING_SETUP_* flags is asked for: a kernel older than they are.
     WithoutFlags(u32),
 }
 
@@ -34,13 +36,16 @@ impl Confinement {
         let confined = thread::spawn(move || {
             let supervised = match self {
                 Confinement::Refused(errno) => {
-                    let errno = u32::try_from(errno).expect("errnos are positive");
-                    install(SECCOMP_RET_ERRNO | errno, 0)?;
+                    install(SYS_io_uring_setup, failing_with(errno), 0)?;
+                    None
+                }
+                Confinement::NoMemoryForSendfile => {
+                    install(SYS_sendfile, failing_with(libc::ENOMEM), 0)?;
                     None
                 }
                 Confinement::WithoutFlags(flags) => {
                     let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-                    let listener = install(SECCOMP_RET_USER_NOTIF, listening)?;
+                    let listener = install(SYS_io_uring_setup, SECCOMP_RET_USER_NOTIF, listening)?;
                     // SAFETY: with NEW_LISTENER, what seccomp returned is a new descriptor, which
                     // nobody else owns.
                     Some((unsafe { OwnedFd::from_raw_fd(listener) }, flags))
@@ -56,9 +61,14 @@ impl Confinement {
     }
 }
 
-/// Confines the calling thread, and what it starts, by a filter that answers io_uring_setup with
+/// The verdict by which a call fails.
+fn failing_with(errno: i32) -> u32 {
+    SECCOMP_RET_ERRNO | u32::try_from(errno).expect("errnos are positive")
+}
+
+/// Confines the calling thread, and what it starts, by a filter that answers one system call with
 /// `verdict` and allows all else. Returns what seccomp(2) does: 0, or the listener.
-fn install(verdict: u32, flags: libc::c_ulong) -> io::Result<i32> {
+fn install(system_call: libc::c_long, verdict: u32, flags: libc::c_ulong) -> io::Result<i32> {
     let step = |code: u32, k: u32, jt: u8, jf: u8| sock_filter {
         code: u16::try_from(code).expect("codes of classic BPF have 16 bits"),
         jt,
@@ -66,10 +76,10 @@ fn install(verdict: u32, flags: libc::c_ulong) -> io::Result<i32> {
         k,
     };
     let number = u32::try_from(mem::offset_of!(libc::seccomp_data, nr)).expect("a small offset");
-    let setup = u32::try_from(SYS_io_uring_setup).expect("numbers of system calls are small");
+    let system_call = u32::try_from(system_call).expect("numbers of system calls are small");
     let mut steps = [
         step(BPF_LD | BPF_W | BPF_ABS, number, 0, 0),
-        step(BPF_JMP | BPF_JEQ | BPF_K, setup, 0, 1),
+        step(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
         step(BPF_RET | BPF_K, verdict, 0, 0),
         step(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0),
     ];

@@ -305,11 +305,18 @@ impl Server {
 
     /// Waits for the end of a server that has been told to end.
     #[track_caller]
-    pub(crate) fn finish(mut self) -> Stats {
+    pub(crate) fn finish(self) -> Stats {
+        self.finish_and_say().0
+    }
+
+    /// The same, with all that it has written to standard error.
+    #[track_caller]
+    pub(crate) fn finish_and_say(mut self) -> (Stats, String) {
         let status = self.process.wait();
-        assert!(status.success(), "{:#?}", self.process.exit(status));
+        let exit = self.process.exit(status);
+        assert!(status.success(), "{exit:#?}");
         let json = std::fs::read(&self.stats).expect("the counters were written");
-        Stats(serde_json::from_slice(&json).expect("the counters are JSON"))
+        (Stats(serde_json::from_slice(&json).expect("the counters are JSON")), exit.stderr)
     }
 }
 
@@ -344,5 +351,6 @@ pub(crate) fn unused_address() -> SocketAddr {
     let [_, _, high, low] = std::process::id().to_be_bytes();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     assert!((1..255).contains(&count), "more servers in one process than addresses");
-    SocketAddr::from(([127, high, low, count], 8080))
+    // 127.0.0.1 is where others listen.
+    SocketAddr::from(([127, high.max(1), low, count], 8080))
 }

@@ -93,6 +93,15 @@ pub enum CompareError {
     /// Client and server would take time from each other.
     #[error("server and client must be on different CPUs, not both on {0}")]
     SameCpu(usize),
+    /// Someone would not run where it is to.
+    #[error("this process may not run on CPU {cpu}; choose from {}", allowed.iter()
+        .map(usize::to_string).collect::<Vec<_>>().join(", "))]
+    NoSuchCpu {
+        /// Where it was to run.
+        cpu: usize,
+        /// Where it may.
+        allowed: Vec<usize>,
+    },
     /// No server, or no client, is left.
     #[error("nothing to compare: {0}")]
     Nothing(String),
@@ -110,7 +119,7 @@ pub enum CompareError {
 impl CompareError {
     /// Whether the command line is to blame.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::SameCpu(_))
+        matches!(self, Self::SameCpu(_) | Self::NoSuchCpu { .. })
     }
 
     /// Whether a permission is missing.
@@ -197,6 +206,12 @@ pub fn compare(
 ) -> Result<Comparison, CompareError> {
     if options.server_cpu == options.client_cpu {
         return Err(CompareError::SameCpu(options.client_cpu));
+    }
+    let allowed = affinity::allowed_cpus();
+    for cpu in [options.server_cpu, options.client_cpu] {
+        if !allowed.contains(&cpu) {
+            return Err(CompareError::NoSuchCpu { cpu, allowed });
+        }
     }
     let mut comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
@@ -478,20 +493,23 @@ mod tests {
     }
 
     #[test]
-    fn one_cpu_for_both_is_refused() {
-        let options = Options {
+    fn cpus_that_will_not_do_are_refused_before_anything_is_begun() {
+        let options = |server_cpu, client_cpu| Options {
             cells: CELLS.to_vec(),
             servers: Server::ALL.to_vec(),
             clients: vec![Client::Run],
             rounds: 1,
             duration: Duration::from_secs(1),
-            server_cpu: 1,
-            client_cpu: 1,
+            server_cpu,
+            client_cpu,
             seed: 0,
             onering: None,
             former: None,
         };
-        let error = compare(&options, &mut |_| {}).unwrap_err();
-        assert!(error.is_usage() && !error.is_permission());
+        let here = affinity::allowed_cpus()[0];
+        for (server_cpu, client_cpu) in [(1, 1), (here, 1023), (1023, here)] {
+            let error = compare(&options(server_cpu, client_cpu), &mut |_| {}).unwrap_err();
+            assert!(error.is_usage() && !error.is_permission(), "{error}");
+        }
     }
 }

@@ -360,8 +360,11 @@ impl Simulated {
         let world = &mut *self.world.borrow_mut();
         let passing = world.trouble.passing;
         if world.chance(passing) {
-            let errors = [socket::SendError::WouldBlock, socket::SendError::NoMemory];
-            return Err(errors[world.random.usize(..errors.len())]);
+            // Memory is waited for by the wheel: often, and a window of one byte would outlast the end.
+            return Err(match world.random.usize(..16) {
+                0 => socket::SendError::NoMemory,
+                _ => socket::SendError::WouldBlock,
+            });
         }
         let link = &mut world.links[socket.link()];
         if link.is_send_shut() {
