@@ -157,11 +157,9 @@ pub(super) fn is_token(word: &[u8]) -> bool {
 fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
     let text = str::from_utf8(target).ok()?;
     if method == b"CONNECT" {
-        let has_port = text
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| !port.is_empty() && !port.contains(']'));
-        return (has_port && is_authority(target))
-            .then_some((target, Some(target)));
+        let has_port =
+            text.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && !port.contains(']'));
+        return (has_port && is_authority(target)).then_some((target, Some(target)));
     }
     if target[0] == b'/' || (method == b"OPTIONS" && target == b"*") {
         return Some((target, None));

@@ -225,7 +225,8 @@ fn an_answer_to_head_is_known_as_one_whatever_becomes_of_it() {
         connection.answered();
         assert!(!connection.head_only());
     }
-    for (part, head_only) in [(&b"HEAD /"[..], true), (b"HEAD", false), (PART, false), (BAD, false)] {
+    for (part, head_only) in [(&b"HEAD /"[..], true), (b"HEAD", false), (PART, false), (BAD, false)]
+    {
         let mut connection = Connection::new();
         connection.refuse(part);
         assert_eq!(connection.head_only(), head_only);
