@@ -267,9 +267,11 @@ fn judge<'a>(
     limits: &HeadLimits,
 ) -> Result<RequestHead<'a>, Refusal> {
     let method = Method::from_token(method);
-    let first_field = field_lines.first();
-    let request_line_bytes =
-        first_field.map_or(head.len() - CRLF_BYTES, |field| offset_in(head, field.name));
+    let request_line_bytes = match field_lines.first() {
+        Some(field) => offset_in(head, field.name),
+        // Not by what the empty line has at most: its CR may be missing, which is a later fault.
+        None => memchr::memchr(b'\n', head).map_or(head.len(), |line_feed| line_feed + 1),
+    };
     if request_line_bytes > limits.request_line_bytes.saturating_add(CRLF_BYTES) {
         return Err(Refusal::RequestLineTooLong);
     }

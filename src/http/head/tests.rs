@@ -368,6 +368,8 @@ fn the_request_line_has_its_limit() {
     assert_eq!(refused(with_request_line(&too_long)), Refusal::RequestLineTooLong);
     assert_eq!(refused(format!("{too_long}\r\n")), Refusal::RequestLineTooLong);
     assert_eq!(refused(format!("{too_long}\r")), Refusal::RequestLineTooLong);
+    // The first fault is told, and that before the next one has come.
+    assert_eq!(refused(format!("{too_long}\r\n\n")), Refusal::RequestLineTooLong);
     assert_eq!(parse(format!("{longest}\r\n").as_bytes(), &LIMITS), Ok(None));
     assert_eq!(parse(format!("{longest}\r").as_bytes(), &LIMITS), Ok(None));
     assert_eq!(refused("A".repeat(9000)), Refusal::RequestLineTooLong);
