@@ -8,6 +8,7 @@
 //! | [`random`] | the generator that everything here is drawn from | no |
 //! | [`laws`] | popularity, request mix, connections: drawn, and computed exactly | no |
 //! | [`content`] | what is in each file, and the ad tags in it | no |
+//! | [`store`] | the file set on a disk: generated, resumed, verified | yes |
 //!
 //! A leaf: it uses no other crate of this project. The server's handlers, the CGI program, the load
 //! generator and the verifier share these semantics, so that each can recompute what another did.
@@ -17,3 +18,4 @@ pub mod laws;
 pub mod name;
 pub mod plan;
 pub mod random;
+pub mod store;

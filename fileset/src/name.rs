@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::plan::Directories;
+
 /// Classes of files, by size: 0 the smallest.
 pub const CLASSES: u8 = 4;
 /// Files of each class in a directory.
@@ -59,6 +61,11 @@ impl Name {
         (0..CLASSES).flat_map(move |class| {
             (0..FILES_PER_CLASS).filter_map(move |file| Self::new(directory, class, file))
         })
+    }
+
+    /// All files of a set, directory by directory.
+    pub fn in_set(directories: Directories) -> impl Iterator<Item = Self> {
+        (0..directories.count()).flat_map(Self::in_directory)
     }
 
     /// The number of the directory.

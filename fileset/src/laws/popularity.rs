@@ -70,9 +70,7 @@ impl Popularity {
     ///
     /// Sorts all files of the set.
     pub fn working_set_bytes<const N: usize>(&self, shares: [f64; N], granule: u32) -> [u64; N] {
-        let directories = 0..self.directories.count();
-        let mut files: Vec<(f64, u32)> = directories
-            .flat_map(Name::in_directory)
+        let mut files: Vec<(f64, u32)> = Name::in_set(self.directories)
             .map(|name| (self.share(name), name.size().next_multiple_of(granule)))
             .collect();
         files.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
