@@ -8,12 +8,14 @@
 //! | [`random`] | the generator that everything here is drawn from | no |
 //! | [`laws`] | popularity, request mix, connections: drawn, and computed exactly | no |
 //! | [`content`] | what is in each file, and the ad tags in it | no |
+//! | [`dynamic`] | users, ads, their rotation, cookies, pages, the POST log | no |
 //! | [`store`] | the file set on a disk: generated, resumed, verified | yes |
 //!
 //! A leaf: it uses no other crate of this project. The server's handlers, the CGI program, the load
 //! generator and the verifier share these semantics, so that each can recompute what another did.
 
 pub mod content;
+pub mod dynamic;
 pub mod laws;
 pub mod name;
 pub mod plan;

@@ -68,12 +68,12 @@ impl Popularity {
     /// Bytes of the most popular files that take these shares of all requests (in ascending order),
     /// each file rounded up to whole units of `granule` bytes: what a cache has to hold.
     ///
-    /// Sorts all files of the set.
+    /// Sorts all files of the set; of equally popular ones the larger comes first.
     pub fn working_set_bytes<const N: usize>(&self, shares: [f64; N], granule: u32) -> [u64; N] {
         let mut files: Vec<(f64, u32)> = Name::in_set(self.directories)
             .map(|name| (self.share(name), name.size().next_multiple_of(granule)))
             .collect();
-        files.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        files.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         let mut files = files.into_iter();
         let (mut requests, mut bytes) = (0.0, 0);
         shares.map(|share| {

@@ -69,7 +69,7 @@ fn a_set_is_written_and_is_whole() {
     let files = tree(&root);
     assert_eq!(files.len(), 72 + 1);
     for (path, content) in files.iter().filter(|(path, _)| path.starts_with("file_set")) {
-        let name = Name::at_end_of(path.to_str().unwrap()).unwrap();
+        let name = Name::at_end_of(path.to_str().unwrap().as_bytes()).unwrap();
         assert!(*content == Contents::new(7).of(name), "{name}");
     }
     let found = verified(&root);
