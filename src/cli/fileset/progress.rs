@@ -46,8 +46,9 @@ impl Watch<'_> {
             }
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        let summary = progress.finish((self.moved_bytes)(self.control));
-        (done, summary)
+        let moved_bytes = (self.moved_bytes)(self.control);
+        progress.show(self.control, moved_bytes);
+        (done, progress.finish(moved_bytes))
     }
 }
 
