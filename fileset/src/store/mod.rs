@@ -14,7 +14,7 @@
 //! written anew by the next run.
 //!
 //! *The machine ends at any point*: then a rename may be on the disk and the file's bytes not. After
-//! every 64 directories (330 MB) the file system is synced, and *then* the journal notes, in a file
+//! every 16 directories (82 MB) the file system is synced, and *then* the journal notes, in a file
 //! that is itself synced and renamed, how many directories from the first one on are on the disk. The
 //! next run takes a file below that mark by its length, and compares every byte of one above it. The
 //! manifest is written after a last sync, and the journal removed after it.

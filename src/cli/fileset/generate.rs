@@ -1,5 +1,6 @@
 //! `onering fileset generate`: writes a set, or what is missing of it.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use onering_fileset::store::{self, Control, Order};
@@ -43,9 +44,14 @@ pub(super) struct Args {
     quiet: bool,
 }
 
+/// Threads that write. Most of their time they wait for the file system to make a file, so more than
+/// there are CPUs. Load 100 on ext4, two busy CPUs: 2.7 to 3.9 s, with two writers 3.3 to 5.8 s, by
+/// `cp -r` from memory 4.9 to 6.1 s.
+const WRITERS: NonZero<usize> = NonZero::new(8).expect("8 is not 0");
+
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let directories = args.size.directories()?;
-    let order = Order { directories, seed: args.seed, writers: super::threads() };
+    let order = Order { directories, seed: args.seed, writers: WRITERS };
     let signals = signal::block_termination()
         .map_err(|error| Failure::new(Exit::Environment, format!("signals: {error}")))?;
 

@@ -1,9 +1,6 @@
 //! `onering fileset`: the SPECweb99-style file set. A file for each of its commands; what they do is
 //! in the crate `onering-fileset`.
 
-use std::num::NonZero;
-use std::thread;
-
 use clap::Subcommand;
 use onering_fileset::plan::{Directories, PlanError};
 use onering_fileset::store;
@@ -87,12 +84,6 @@ fn failure(error: store::Error) -> Failure {
         Exit::Environment
     };
     Failure::new(exit, error)
-}
-
-/// As many threads as there are CPUs, but no more than a disk has use for.
-fn threads() -> NonZero<usize> {
-    const MOST: NonZero<usize> = NonZero::new(8).expect("8 is not 0");
-    thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN).min(MOST)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! `onering fileset verify`: compares every byte of a set with what it must be.
 
 use std::fmt::Write;
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::thread;
 
 use onering_fileset::store::{self, Control, Fault, Manifest, Verified};
 use serde::Serialize;
@@ -59,6 +61,7 @@ struct Damaged {
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     let root = args.directory.as_path();
     let total_bytes = Manifest::read(root).map_err(super::failure)?.directories().bytes();
+    let readers = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let control = Control::default();
     let watch = Watch {
         control: &control,
@@ -66,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         moved_bytes: Control::done_bytes,
         quiet: args.quiet,
     };
-    let (verified, read) = watch.over(|| (), || store::verify(root, super::threads(), &control));
+    let (verified, read) = watch.over(|| (), || store::verify(root, readers, &control));
     let report = Report::new(verified.map_err(super::failure)?);
 
     let directory = root.display();
