@@ -45,9 +45,9 @@
 //!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry. What the
 //!    site says about its files, and which of them it refuses, was worked out when the entry was made.
 //! 5. A file's body is pulled a quantum at a time. Before each, the shard asks the kernel whether
-//!    the quantum's last and its first byte are in memory. Warm: non-blocking sendfile(2) on this
+//!    the quantum's first byte, its last and some between are in memory. Warm: non-blocking sendfile(2) on this
 //!    thread. Cold: the ring reads a window into a registered buffer, of which the socket is given
-//!    as much as it takes. The thread does not wait for a disk, save where pages between the two
+//!    as much as it takes. The thread does not wait for a disk, save where pages between those
 //!    bytes are missing or are evicted between the question and the call.
 //! 6. The loop enters the kernel once a turn: everything that the turn has queued goes in,
 //!    everything that has completed comes out.
@@ -65,8 +65,9 @@
 //!
 //! # Bounds
 //!
-//! Every limit has a name and a default in [`config`], and a counter in [`metrics`] that tells how
-//! often it was reached. In one turn a connection gets at most `requests_per_turn` answers and one
+//! Every limit that a site may want otherwise has a name and a default in [`config`], and a counter in
+//! [`metrics`] that tells how often it was reached. The others are constants where they hold, such as
+//! [`http::chunked::FRAMING_BYTES`] and [`http::range::RANGES_MAX`]. In one turn a connection gets at most `requests_per_turn` answers and one
 //! quantum of a body; what it sends ahead of its turn is kept up to `pipeline_bytes`, then it is
 //! not read from.
 //!

@@ -23,8 +23,8 @@
 
 use onering::http::head::parse;
 use onering::http::{
-    Awaiting, BodyPiece, Connection, HeadLimits, Persistence, Refusal, RequestBody, RequestHead,
-    RequestLimits, Take,
+    Awaiting, BodyPiece, Connection, HeadLimits, Method, Persistence, Refusal, RequestBody,
+    RequestHead, RequestLimits, Take,
 };
 
 /// Low enough to be reached.
@@ -168,7 +168,7 @@ impl Run {
             }
             0xfc => {
                 let is_over = self.awaiting() == Awaiting::Close || self.is_in_body;
-                self.connection.refuse();
+                self.connection.refuse(&self.received[self.consumed..]);
                 self.is_in_body = false;
                 if !self.is_answering && !is_over {
                     assert_eq!(self.connection.persistence(), Persistence::Close);
@@ -204,6 +204,7 @@ impl Run {
             Take::Request(head) => {
                 assert!(!self.is_answering && !self.is_last_said && !was_over && !self.is_in_body);
                 assert_eq!(parse(input, &LIMITS.head), Ok(Some(head)));
+                assert_eq!(self.connection.head_only(), head.method == Method::Head);
                 let said = self.connection.persistence();
                 let must_close = self.is_draining || head.persistence == Persistence::Close;
                 let may_close = must_close || (self.is_ended && head.bytes == input.len());

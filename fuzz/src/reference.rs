@@ -157,10 +157,9 @@ pub(super) fn is_token(word: &[u8]) -> bool {
 fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'a [u8]>)> {
     let text = str::from_utf8(target).ok()?;
     if method == b"CONNECT" {
-        let has_host_and_port = !text.starts_with(':') && !text.ends_with(':');
-        let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-        return (has_host_and_port && has_port && is_authority(target))
-            .then_some((target, Some(target)));
+        let has_port =
+            text.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && !port.contains(']'));
+        return (has_port && is_authority(target)).then_some((target, Some(target)));
     }
     if target[0] == b'/' || (method == b"OPTIONS" && target == b"*") {
         return Some((target, None));
@@ -171,7 +170,7 @@ fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.as_bytes().split_at(end);
-    if authority.is_empty() || authority[0] == b':' || !is_authority(authority) {
+    if authority.is_empty() || !is_authority(authority) {
         return None;
     }
     let path = match path {
@@ -182,7 +181,8 @@ fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'
     Some((path, Some(authority)))
 }
 
-/// `uri-host [ ":" port ]` (RFC 9110 §7.2, RFC 3986 §3.2.2), the host maybe empty.
+/// `uri-host [ ":" port ]` (RFC 9110 §7.2, RFC 3986 §3.2.2), or nothing: no port without a host
+/// (RFC 9110 §4.2.1).
 fn is_authority(authority: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(authority) else { return false };
     let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(&byte);
@@ -209,7 +209,7 @@ fn is_authority(authority: &[u8]) -> bool {
                     && piece.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
                     && piece.bytes().skip(2).all(is_of_host)
             });
-            (first && encoded, &text[colon..])
+            (first && encoded && (colon > 0 || text.is_empty()), &text[colon..])
         }
     };
     let is_port = match port.strip_prefix(':') {

@@ -46,7 +46,10 @@ pub const REQUEST_LINE_BYTES: usize = 8 * KIB;
 pub const HEAD_BYTES: usize = 32 * KIB;
 
 /// Apache's figure; browsers send about fifteen, proxies add a few. Bounds the parser's table.
-pub const FIELDS: usize = 100;
+pub const FIELDS: usize = FIELDS_MAX;
+
+/// The most that can be set: the parser's table is on the stack, and of this size.
+pub const FIELDS_MAX: usize = 100;
 
 /// nginx's figure. A form or a call of an API is a few KiB; whoever wants to have files sent to him
 /// knows how large they are.

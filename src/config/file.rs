@@ -43,6 +43,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
+use super::defaults::FIELDS_MAX;
 use super::problem::{Origin, Place};
 use super::resolve::Draft;
 use super::table::{Table, bytes, choice, cpus, duration, list, numbers, path, whole};
@@ -96,7 +97,9 @@ fn limits(mut table: Table<'_>, draft: &mut Draft) {
         draft.config.limits.request_line_bytes = bytes;
     });
     t.set("head", draft, bytes(KIB..=MIB), |draft, bytes| draft.config.limits.head_bytes = bytes);
-    t.set("fields", draft, whole(1..=10_000), |draft, count| draft.config.limits.fields = count);
+    t.set("fields", draft, whole(1..=FIELDS_MAX), |draft, count| {
+        draft.config.limits.fields = count;
+    });
     t.set("body", draft, bytes(0..=1 << 50), |draft, bytes| draft.config.limits.body_bytes = bytes);
     t.set("body_rate", draft, bytes(1..=1 << 30), |draft, bytes| {
         draft.config.limits.body_rate_bytes = bytes;

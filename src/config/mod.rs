@@ -78,7 +78,7 @@ pub struct Limits {
     pub request_line_bytes: usize,
     /// Bytes of a request head. Beyond: 431.
     pub head_bytes: usize,
-    /// Field lines of a request head. Beyond: 431.
+    /// Field lines of a request head, [`defaults::FIELDS_MAX`] at most. Beyond: 431.
     pub fields: usize,
     /// Bytes of a request body's data, in whatever coding it is transferred. Beyond: 413.
     pub body_bytes: u64,

@@ -319,6 +319,7 @@ fn values_say_what_to_write_instead() {
     assert_problem("limits = 1", "1:10: limits", "a table");
     assert_problem("[limits]\nhead = 4096", "2:8: limits.head", "\"64KiB\"");
     assert_problem("[limits]\nhead = \"1GiB\"", "2:8: limits.head", "not within 1024 to 1048576");
+    assert_problem("[limits]\nfields = 101", "2:10: limits.fields", "not within 1 to 100");
     assert_problem("[timeouts]\nhead = \"0s\"", "2:8: timeouts.head", "not within 10ms");
     assert_problem("site = 1", "1:8: site", "`[[site]]`");
     assert_problem("[[site]]", "1:1: site.root", "the directory that is served");

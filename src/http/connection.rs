@@ -41,7 +41,7 @@
 //! ([`Connection::decline_body`]); any other should, for a fault of the body is answered in its place,
 //! and a peer that writes before it reads would not see it.
 
-use super::head::{self, HeadLimits, Persistence, Refusal, RequestHead};
+use super::head::{self, HeadLimits, Method, Persistence, Refusal, RequestHead};
 use super::request_body::{BodyPiece, BodyReader};
 
 /// How large a request may be.
@@ -83,6 +83,8 @@ enum Writing {
     Answer {
         /// What the request asked for; void once reading is `Done`.
         asked: Persistence,
+        /// It is to HEAD.
+        head_only: bool,
     },
 }
 
@@ -173,7 +175,8 @@ impl Connection {
         });
         match parsed {
             Ok(Some((head, body))) => {
-                self.writing = Writing::Answer { asked: head.persistence };
+                let head_only = head.method == Method::Head;
+                self.writing = Writing::Answer { asked: head.persistence, head_only };
                 match body {
                     Some(reader) => self.reading = Reading::Body(reader),
                     None => self.next_head(input.len() > head.bytes),
@@ -182,7 +185,7 @@ impl Connection {
             }
             Ok(None) => self.incomplete(input.len()),
             Err(refusal) => {
-                self.refuse();
+                self.refuse(input);
                 Take::Refused(refusal)
             }
         }
@@ -197,7 +200,7 @@ impl Connection {
 
     /// Whether no request may follow the one that is being answered.
     fn is_last(&self) -> bool {
-        self.draining || matches!(self.writing, Writing::Answer { asked: Persistence::Close })
+        self.draining || matches!(self.writing, Writing::Answer { asked: Persistence::Close, .. })
     }
 
     fn incomplete<'a>(&mut self, input_bytes: usize) -> Take<'a> {
@@ -233,9 +236,11 @@ impl Connection {
 
     /// The caller refuses what is being received, with 408 for instance: that answer is under way
     /// and is the last. If another is under way already, it is the last; if all is over, it stays so.
-    pub fn refuse(&mut self) {
+    /// `input` is all that was received and not consumed, as for [`take`](Self::take).
+    pub fn refuse(&mut self, input: &[u8]) {
         if let (Reading::Head { .. }, Writing::Idle) = (self.reading, self.writing) {
-            self.writing = Writing::Answer { asked: Persistence::Close };
+            let head_only = head::begins_with_head_method(input);
+            self.writing = Writing::Answer { asked: Persistence::Close, head_only };
         }
         self.reading = Reading::Done;
     }
@@ -287,8 +292,14 @@ impl Connection {
         match (self.reading, self.writing) {
             (Reading::Done, _) | (_, Writing::Idle) => Persistence::Close,
             (_, Writing::Answer { .. }) if self.draining => Persistence::Close,
-            (_, Writing::Answer { asked }) => asked,
+            (_, Writing::Answer { asked, .. }) => asked,
         }
+    }
+
+    /// Whether the response under way, a refusal too, is to HEAD: then it has no content
+    /// (RFC 9110 §9.3.2).
+    pub fn head_only(&self) -> bool {
+        matches!(self.writing, Writing::Answer { head_only: true, .. })
     }
 
     /// Whether bytes that the peer may still send are looked at.

@@ -36,6 +36,11 @@ impl ImfDate {
     }
 }
 
+/// The leap second, which an HTTP-date may name (RFC 9110 §5.6.7) and Unix time does not have: it is read
+/// as the one before.
+const LEAP_SECOND: &[u8] = b" 23:59:60";
+const BEFORE_IT: &[u8] = b" 23:59:59";
+
 /// The end of every date but of one form, which means the same.
 const ZONE: &[u8] = b" GMT";
 
@@ -101,6 +106,7 @@ fn parse_rfc850(value: &[u8], now_s: u64) -> Option<u64> {
 
 /// The time of an IMF-fixdate that comes in pieces: `Sun`, `, 06 Nov `, 1994, ` 08:49:37`.
 fn from_parts(weekday: &[u8], day: &[u8], year: u16, time: &[u8]) -> Option<u64> {
+    let time = if time == LEAP_SECOND { BEFORE_IT } else { time };
     let cycles = 1970_u16.saturating_sub(year).div_ceil(CYCLE_YEARS);
     let mut date = [0; ImfDate::BYTES];
     let mut rest = &mut date[..];
@@ -145,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn a_leap_second_is_the_last_second_of_its_day() {
+        for text in [
+            "Sat, 31 Dec 2016 23:59:60 GMT",
+            "Saturday, 31-Dec-16 23:59:60 GMT",
+            "Sat Dec 31 23:59:60 2016",
+        ] {
+            assert_eq!(parse(text.as_bytes(), NOW_S), Some(1_483_228_799), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_date_is_none() {
         for text in [
             "",
@@ -159,6 +176,8 @@ mod tests {
             "Sun, 32 Nov 1994 08:49:37 GMT",
             "Thu, 30 Feb 2023 00:00:00 GMT",
             "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sat, 31 Dec 2016 23:59:61 GMT",
+            "Sun, 01 Jan 2017 00:00:60 GMT",
             "Sun, 06 Nov 19x4 08:49:37 GMT",
             "Sunday, 06 Nov 94 08:49:37 GMT",
             "Sunday, 06-Nov-1994 08:49:37 GMT",

@@ -229,6 +229,13 @@ pub fn worth_parsing(input: &[u8], seen: usize, limits: &HeadLimits) -> bool {
         || (seen <= line_end_max && input.len() > limits.request_line_bytes)
 }
 
+/// Whether a request of the method HEAD begins at the start of `input`, be it faulty or cut off: what
+/// refuses it has no content either (RFC 9110 §9.3.2).
+#[cold]
+pub fn begins_with_head_method(input: &[u8]) -> bool {
+    matches!(leading_lines(input), Ok(Some(skipped)) if input[skipped..].starts_with(b"HEAD "))
+}
+
 /// Bytes of the empty lines in front of a request line; `None` while it has not begun.
 fn leading_lines(input: &[u8]) -> Result<Option<usize>, Refusal> {
     for skipped in (0..=CRLF_BYTES * LEADING_LINES_MAX).step_by(CRLF_BYTES) {

@@ -110,7 +110,8 @@ ring_counters!(counters {
     /// Connections that are open. A gauge.
     connections,
 
-    /// Requests whose head was read to its end.
+    /// Requests that were answered or refused, whose bodies had come or were not waited for. Those whose
+    /// time was up are not among them.
     requests,
     /// Responses 200 to 299.
     responses_2xx,

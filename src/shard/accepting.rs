@@ -125,7 +125,7 @@ impl<K: Kernel> Shard<K> {
             return self.accept(index);
         }
         let counters = &self.assignment.counters;
-        // One line for each time that it begins, not for each newcomer turned away.
+        // One line in all: a host that is short of descriptors is so again and again.
         counters.accept_paused_descriptors.add(1);
         if counters.accept_paused_descriptors.value() == 1 {
             tracing::warn!(

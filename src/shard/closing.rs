@@ -142,12 +142,13 @@ impl<K: Kernel> Shard<K> {
     /// Answers with an error although no request is whole, and closes.
     fn refuse(&mut self, token: Token, status: Status) {
         let connection = &mut self.connections[token.slot as usize];
-        connection.http.refuse();
+        connection.http.refuse(&connection.input);
+        let head_only = connection.http.head_only();
         connection.http.answered();
         connection.input.clear();
         connection.held = None;
         let reply =
-            self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, &self.now);
+            self.files.status(SiteId::DEFAULT, status, Persistence::Close, head_only, &self.now);
         self.assignment.counters.count_response(status.code());
         self.answers.push(reply.head);
         self.send_answers(token, None);

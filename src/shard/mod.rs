@@ -54,6 +54,11 @@ use wheel::Wheel;
 pub use inbox::{Inbox, Inboxes, Letter};
 pub use kernel::Kernel;
 
+const _: () = assert!(
+    crate::config::defaults::FIELDS_MAX == crate::http::head::FIELDS_MAX,
+    "as many fields as can be set are read"
+);
+
 /// Why a shard could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {

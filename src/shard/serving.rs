@@ -175,7 +175,7 @@ impl<K: Kernel> Shard<K> {
                         SiteId::DEFAULT,
                         refusal.status(),
                         Persistence::Close,
-                        false,
+                        connection.http.head_only(),
                         &self.now,
                     )
                 }

@@ -197,10 +197,40 @@ fn a_refusal_is_answered_and_ends_the_connection() {
 fn a_head_that_takes_too_long_is_refused_by_the_caller() {
     let mut connection = Connection::new();
     assert_eq!(connection.take(PART, &LIMITS), Take::Incomplete);
-    connection.refuse();
+    connection.refuse(PART);
     assert_eq!(connection.persistence(), Close);
     connection.answered();
     assert_eq!(connection.awaiting(true), Awaiting::Close);
+}
+
+#[test]
+fn an_answer_to_head_is_known_as_one_whatever_becomes_of_it() {
+    let chunked = "HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (input, refusal) in [
+        ("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", None),
+        ("\r\nHEAD / HTTP/1.1\r\n\r\n", Some(Refusal::HostMissing)),
+        (&*format!("{chunked}x"), Some(Refusal::ChunkSize)),
+    ] {
+        let mut connection = Connection::new();
+        let mut input = input.as_bytes();
+        let refused = loop {
+            match connection.take(input, &LIMITS) {
+                Take::Request(head) => input = &input[head.bytes..],
+                Take::Refused(refusal) => break Some(refusal),
+                _ => break None,
+            }
+        };
+        assert_eq!(refused, refusal);
+        assert!(connection.head_only());
+        connection.answered();
+        assert!(!connection.head_only());
+    }
+    for (part, head_only) in [(&b"HEAD /"[..], true), (b"HEAD", false), (PART, false), (BAD, false)]
+    {
+        let mut connection = Connection::new();
+        connection.refuse(part);
+        assert_eq!(connection.head_only(), head_only);
+    }
 }
 
 #[test]

@@ -4,11 +4,13 @@ use std::net::Ipv6Addr;
 
 use super::bytes::REG_NAME;
 
-/// Whether `authority` is `uri-host [ ":" port ]`, without userinfo; the host may be empty.
+/// Whether `authority` is `uri-host [ ":" port ]`, without userinfo. All of it may be empty, but not a
+/// host that has a port: `http` has no such URI (RFC 9110 §4.2.1).
 #[inline]
 pub(super) fn is_valid(authority: &[u8]) -> bool {
     let after_host = match authority {
         [b'[', after @ ..] => after_ip_literal(after),
+        [b':', ..] => None,
         _ => Some(after_reg_name(authority)),
     };
     match after_host {
@@ -108,6 +110,8 @@ mod tests {
             "localhost:80:80",
             "localhost:8x",
             "localhost:-1",
+            ":80",
+            ":",
             "../../etc",
             "a\\b",
             "a/b",

@@ -21,7 +21,7 @@ macro_rules! refusals {
                 }
             }
 
-            /// The name under which it is counted and logged.
+            /// The name under which it is logged.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)*

@@ -21,7 +21,7 @@ fn absolute(method: Method, target: &[u8]) -> Result<(&[u8], Option<&[u8]>), Ref
     }
     let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
-    if authority::host_of(authority).is_empty() || !authority::is_valid(authority) {
+    if authority.is_empty() || !authority::is_valid(authority) {
         return Err(Refusal::TargetAuthority);
     }
     let path = match (method, path) {
@@ -35,8 +35,8 @@ fn absolute(method: Method, target: &[u8]) -> Result<(&[u8], Option<&[u8]>), Ref
 /// `authority-form`: a host and a port, both needed.
 fn connect(target: &[u8]) -> Result<(&[u8], Option<&[u8]>), Refusal> {
     let host = authority::host_of(target);
-    let has_both = !host.is_empty() && target.len() > host.len() + 1;
-    if has_both && authority::is_valid(target) {
+    let has_port = target.len() > host.len() + 1;
+    if has_port && authority::is_valid(target) {
         Ok((target, Some(target)))
     } else {
         Err(Refusal::TargetForm)

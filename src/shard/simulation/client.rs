@@ -311,14 +311,16 @@ impl Client {
                 (exchange.body, exchange.is_last)
             }
             // It has begun, and cannot become a good one or does not come.
-            Some((_, exchange)) if is_refused_early => {
+            Some((end, exchange)) if is_refused_early => {
                 let is_told = match status {
                     408 => matches!(self.manner, Manner::Stops(_)),
                     400 => matches!(self.manner, Manner::Cuts(_)) && self.is_within_body(),
                     _ => false,
                 };
                 assert!(status == exchange.status || is_told, "{status}");
-                (Body::Any, true)
+                let begun = &exchange.request[..self.sent - (end - exchange.request.len())];
+                let body = if begun.starts_with("HEAD ") { Body::None } else { Body::Any };
+                (body, true)
             }
             Some((end, exchange)) if exchange.may_be_declined => {
                 assert!(self.sent + exchange.body_bytes() >= *end, "{status} within a head");

@@ -98,7 +98,7 @@ impl Machine {
                 Take::Body(piece) => (piece.bytes, held.take_if(|_| piece.is_last)),
                 Take::Refused(refusal) => {
                     *held = None;
-                    (input.len(), Some(self.page(refusal.status())))
+                    (input.len(), Some(self.page(refusal.status(), connection.head_only())))
                 }
                 Take::Incomplete | Take::Busy => return,
             };
@@ -126,8 +126,8 @@ impl Machine {
         self.files.status(SiteId::DEFAULT, status, persistence, false, &self.now)
     }
 
-    fn page(&mut self, status: Status) -> Reply {
-        self.files.status(SiteId::DEFAULT, status, Persistence::Close, false, &self.now)
+    fn page(&mut self, status: Status, head_only: bool) -> Reply {
+        self.files.status(SiteId::DEFAULT, status, Persistence::Close, head_only, &self.now)
     }
 }
 

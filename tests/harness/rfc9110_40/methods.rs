@@ -44,6 +44,35 @@ fn head() -> Vec<Case> {
     cases
 }
 
+/// §9.3.2: nothing follows the head of a refusal either, as soon as the method has come.
+fn head_refused() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (sends, status) in [
+        (&b"HEAD / HTTP/1.1\r\n\r\n"[..], 400),
+        (b"HEAD / HTTP/1.1\n\n", 400),
+        (b"HEAD /\r\n", 400),
+        (b"\r\nHEAD * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\nX : 1\r\n\r\n", 400),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n", 413),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx", 400),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\n\r\n", 417),
+        (b"HEAD https://a/ HTTP/1.1\r\nHost: a\r\n\r\n", 421),
+        (b"HEAD / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+    ] {
+        cases.push(case("HEAD that is refused", sends).gets_last(page(status).for_head()));
+    }
+    let long = [&b"HEAD /"[..], &[b'a'; 9000]].concat();
+    cases.push(case("HEAD of a long line", long).gets_last(page(414).for_head()));
+    let wide = ["X: 1"; 200].join("\r\n");
+    let wide = format!("HEAD / HTTP/1.1\r\nHost: a\r\n{wide}\r\n\r\n");
+    cases.push(case("HEAD of many fields", wide).gets_last(page(431).for_head()));
+    let cut = "HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhell";
+    let cut = case("HEAD with a body that is cut off", cut).then_ends();
+    cases.push(cut.gets_last(page(400).for_head()));
+    cases
+}
+
 /// §9.3.7, and §15.5.6: `Allow` says what there is.
 fn allowed() -> Vec<Case> {
     let allow = "GET, HEAD, OPTIONS";
@@ -108,5 +137,5 @@ fn unknown() -> Vec<Case> {
 
 #[test]
 fn cases() {
-    hold([head(), allowed(), unknown()].into_iter().flatten().collect());
+    hold([head(), head_refused(), allowed(), unknown()].into_iter().flatten().collect());
 }

@@ -95,6 +95,8 @@ fn values() -> Vec<Case> {
         b"localhost:-1",
         b"localhost:+80",
         b"localhost: 80",
+        b":80",
+        b":",
     ] {
         cases.push(case("no host", with(host)).refused(400));
     }

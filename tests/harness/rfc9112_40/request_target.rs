@@ -168,7 +168,7 @@ fn asterisk_form() -> Vec<Case> {
                 .gets(Answer::no_content().with("Allow", "GET, HEAD, OPTIONS")),
         );
     }
-    for line in ["GET * HTTP/1.1", "HEAD * HTTP/1.1", "POST * HTTP/1.1", "DELETE * HTTP/1.1"] {
+    for line in ["GET * HTTP/1.1", "PUT * HTTP/1.1", "POST * HTTP/1.1", "DELETE * HTTP/1.1"] {
         cases.push(case("an asterisk for another method", request(line, [])).refused(400));
     }
     for line in ["OPTIONS ** HTTP/1.1", "OPTIONS *? HTTP/1.1", "OPTIONS x HTTP/1.1"] {

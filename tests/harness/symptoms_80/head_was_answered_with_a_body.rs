@@ -21,3 +21,21 @@ fn of_whatever_kind() {
         assert!(!get.body.is_empty(), "{path}");
     }
 }
+
+/// A request that is refused before all of it is understood, or has come, is one to HEAD all the same.
+#[test]
+fn also_where_it_was_refused() {
+    let site = Site::with("small", pattern(100));
+    let server = Server::start(site.serve_with("[timeouts]\nhead = \"500ms\"\nbody = \"500ms\""));
+    for (status, request) in [
+        (400, "HEAD /small HTTP/1.1\r\n\r\n"),
+        (417, "HEAD /small HTTP/1.1\r\nHost: localhost\r\nExpect: tea\r\n\r\n"),
+        (408, "HEAD /small HTTP/1.1\r\nHost: local"),
+        (408, "HEAD /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhell"),
+    ] {
+        let mut client = Client::connect(server.address());
+        client.send(request);
+        assert_eq!(client.head().status, status, "{request:?}");
+        assert_eq!(client.rest(), b"", "{request:?}");
+    }
+}

@@ -107,7 +107,7 @@ enum Said {
 
 fn apply(connection: &mut Connection, event: Event) -> Said {
     match event {
-        Event::Refuse => connection.refuse(),
+        Event::Refuse => connection.refuse(b""),
         Event::DeclineBody => connection.decline_body(),
         Event::Answered => connection.answered(),
         Event::PeerEnded => connection.peer_ended(),
@@ -129,8 +129,8 @@ fn apply(connection: &mut Connection, event: Event) -> Said {
 
 const FRESH: Reading = Reading::Head { first: true, seen_bytes: 0 };
 const BETWEEN: Reading = Reading::Head { first: false, seen_bytes: 0 };
-const ANSWER: Writing = Writing::Answer { asked: Persistence::KeepAlive };
-const LAST_ANSWER: Writing = Writing::Answer { asked: Persistence::Close };
+const ANSWER: Writing = Writing::Answer { asked: Persistence::KeepAlive, head_only: false };
+const LAST_ANSWER: Writing = Writing::Answer { asked: Persistence::Close, head_only: false };
 
 /// A body of which nothing has come.
 fn body(framing: RequestBody) -> Reading {
