@@ -276,6 +276,7 @@ enum Unsendable {
 fn read(tree: &Tree, path: &Path, bytes_max: usize) -> Result<(FileStat, Box<[u8]>), Unsendable> {
     let (file, stat) = match tree.open(path) {
         Ok(Opening::Open(file, stat)) => (file, stat),
+        Ok(Opening::NoFile) => return Err(Unsendable::NoFile),
         Ok(Opening::NotFound) => return Err(Unsendable::NotFound),
         Ok(Opening::Forbidden) => return Err(Unsendable::Forbidden),
         Err(Trouble::NoDescriptors | Trouble::Failed) => return Err(Unsendable::ForNow),

@@ -72,17 +72,14 @@ pub(super) fn resolve(site: &Site, path: &[u8]) -> Result<Found, Trouble> {
 
 fn resolve_name(tree: &Tree, path: &Path) -> Result<Found, Trouble> {
     Ok(match tree.open(path)? {
-        Opening::Open(file, stat) => match stat.kind {
-            FileKind::File => {
-                Found::File(Opened { file, stat, path: path.into(), first_choice: true })
-            }
-            FileKind::Directory => Found::Directory,
-            FileKind::Other => Found::Nothing(Status::NOT_FOUND),
-        },
+        Opening::Open(_, stat) if stat.kind == FileKind::Directory => Found::Directory,
+        Opening::Open(file, stat) => {
+            Found::File(Opened { file, stat, path: path.into(), first_choice: true })
+        }
         // What is inside of a directory may be readable although its list of names is not.
         Opening::Forbidden if tree.is_directory(path) => Found::Directory,
         Opening::Forbidden => Found::Nothing(Status::FORBIDDEN),
-        Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
+        Opening::NoFile | Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
     })
 }
 
@@ -96,7 +93,7 @@ pub(super) fn open_variant(
         Opening::Open(file, stat) if variants::is_usable(&stat, original) => {
             Some(Opened { file, stat, path, first_choice: true })
         }
-        Opening::Open(..) | Opening::NotFound | Opening::Forbidden => None,
+        Opening::Open(..) | Opening::NoFile | Opening::NotFound | Opening::Forbidden => None,
     })
 }
 
@@ -107,7 +104,7 @@ fn resolve_index(tree: &Tree, directory: &Path, site: &Site) -> Result<Found, Tr
             Opening::Open(file, stat) if stat.kind == FileKind::File => {
                 return Ok(Found::File(Opened { file, stat, path, first_choice: preferred == 0 }));
             }
-            Opening::Open(..) | Opening::NotFound => {}
+            Opening::Open(..) | Opening::NoFile | Opening::NotFound => {}
             Opening::Forbidden => return Ok(Found::Nothing(Status::FORBIDDEN)),
         }
     }
@@ -117,7 +114,7 @@ fn resolve_index(tree: &Tree, directory: &Path, site: &Site) -> Result<Found, Tr
     Ok(match tree.open(directory)? {
         Opening::Open(directory, _) if site.listing => Found::Listing(directory),
         Opening::Open(..) | Opening::Forbidden => Found::Nothing(Status::FORBIDDEN),
-        Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
+        Opening::NoFile | Opening::NotFound => Found::Nothing(Status::NOT_FOUND),
     })
 }
 

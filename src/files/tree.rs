@@ -7,6 +7,7 @@
 //! | `symlinks` | links that are not to be followed | 404 |
 //! | `dotfiles` | a segment that begins with a dot, `.well-known` excepted | 404 |
 //! | `mode_allowed`, `mode_forbidden` | a file by its permission bits | 403 |
+//! | none | what is neither file nor directory: it is not even opened | 404 |
 //!
 //! Permission bits are those of files: a directory, which strangers do not get, has others.
 
@@ -29,7 +30,10 @@ pub(super) struct Tree {
 /// What became of an attempt to open something.
 #[derive(Debug)]
 pub(super) enum Opening {
+    /// A file or a directory.
     Open(OwnedFd, FileStat),
+    /// A FIFO, a socket or a device.
+    NoFile,
     NotFound,
     Forbidden,
 }
@@ -69,11 +73,10 @@ impl Tree {
     /// Opens a path, relative to the root.
     pub(super) fn open(&self, path: &Path) -> Result<Opening, Trouble> {
         for _ in 0..LOOK_UPS_MAX {
-            let opened = file::open_beneath(&self.root, path, self.links)
-                .and_then(|file| file::stat(&file).map(|stat| (file, stat)));
-            return match opened {
-                Ok((_, stat)) if !self.allows(&stat) => Ok(Opening::Forbidden),
-                Ok((file, stat)) => Ok(Opening::Open(file, stat)),
+            return match self.open_file(path) {
+                Ok(Some((_, stat))) if !self.allows(&stat) => Ok(Opening::Forbidden),
+                Ok(Some((file, stat))) => Ok(Opening::Open(file, stat)),
+                Ok(None) => Ok(Opening::NoFile),
                 Err(OpenError::NotFound | OpenError::Outside) => Ok(Opening::NotFound),
                 Err(OpenError::Forbidden) => Ok(Opening::Forbidden),
                 Err(OpenError::NoDescriptors) => Err(Trouble::NoDescriptors),
@@ -82,6 +85,19 @@ impl Tree {
             };
         }
         Err(Trouble::Failed)
+    }
+
+    /// Opens a file or a directory. `None`: it is something else, which is looked at and not opened:
+    /// whoever waits to write into a FIFO would go on and find nobody reading it, and a device may
+    /// act on being opened.
+    fn open_file(&self, path: &Path) -> Result<Option<(OwnedFd, FileStat)>, OpenError> {
+        if file::stat_beneath(&self.root, path, self.links)?.kind == FileKind::Other {
+            return Ok(None);
+        }
+        let file = file::open_beneath(&self.root, path, self.links)?;
+        let stat = file::stat(&file)?;
+        // Something else may have taken its name meanwhile.
+        Ok((stat.kind != FileKind::Other).then_some((file, stat)))
     }
 
     /// What a path leads to now, to be compared with what was opened by it before, and not to be

@@ -16,7 +16,7 @@ use crate::sys::socket;
 
 use super::Shard;
 use super::connection::{Phase, Step, Writing};
-use super::exchange::{Exchange, Piece};
+use super::exchange::{Exchange, ExchangeName, Piece};
 use super::kernel::Kernel;
 
 /// How far apart the bytes are that are asked for, from a quantum's first on, and besides its last.
@@ -104,9 +104,8 @@ impl<K: Kernel> Shard<K> {
                 self.read_cold(token);
             }
             Quantum::Truncated => {
-                counters.truncated_files.add(1);
-                tracing::warn!(exchange = %exchange.name, "file became shorter while it was sent");
-                self.reset(token);
+                let name = exchange.name;
+                self.truncated(token, name);
             }
             Quantum::Gone => {
                 counters.resets.add(1);
@@ -195,17 +194,36 @@ impl<K: Kernel> Shard<K> {
                 drop(lease);
                 self.go_on_after(token, outcome, left_bytes);
             }
-            Ok(_) => {
-                counters.truncated_files.add(1);
-                tracing::warn!(exchange = %name, "file became shorter while it was sent");
-                self.reset(token);
-            }
+            Ok(_) => self.truncated(token, name),
             Err(error) => {
                 counters.read_errors.add(1);
-                tracing::warn!(exchange = %name, %error, "file cannot be read");
+                // As many requests as a peer likes may meet it: said once.
+                if counters.read_errors.value() == 1 {
+                    tracing::warn!(
+                        exchange = %name,
+                        %error,
+                        "a file cannot be read, and its response is cut off. Counted as read_errors, \
+                         not logged again"
+                    );
+                }
                 self.reset(token);
             }
         }
+    }
+
+    /// The file ends before what was promised of it. As many requests as a peer likes may meet that:
+    /// said once.
+    fn truncated(&mut self, token: Token, name: ExchangeName) {
+        let counters = &self.assignment.counters;
+        counters.truncated_files.add(1);
+        if counters.truncated_files.value() == 1 {
+            tracing::warn!(
+                exchange = %name,
+                "a file became shorter while it was sent, and its response is cut off. Counted as \
+                 truncated_files, not logged again"
+            );
+        }
+        self.reset(token);
     }
 
     pub(super) fn send_failed(&mut self, token: Token, error: SendError) {

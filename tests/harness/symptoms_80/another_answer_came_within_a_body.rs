@@ -4,6 +4,8 @@
 use std::fs;
 use std::io::Write;
 
+use nix::sys::signal::Signal;
+
 use crate::support::{Client, Server, Site};
 
 const MIB: usize = 1 << 20;
@@ -15,7 +17,7 @@ fn request(path: &str) -> String {
 #[test]
 fn a_file_that_becomes_shorter_ends_the_connection_early() {
     let site = Site::with("file", vec![b'x'; 64 * MIB]);
-    let server = Server::start(site.serve());
+    let server = Server::start(site.serve().cpus("0"));
     for new_bytes in [0, 2 * MIB] {
         let mut client = Client::narrow(server.address(), 65_536);
         client.send(request("/file"));
@@ -34,6 +36,9 @@ fn a_file_that_becomes_shorter_ends_the_connection_early() {
     // The server goes on.
     let whole = Client::connect(server.address()).get("/file");
     assert_eq!((whole.status, whole.body.len()), (200, 64 * MIB));
-    let stats = server.stop();
+    server.signal(Signal::SIGTERM);
+    let (stats, log) = server.finish_and_say();
     assert_eq!(stats.total("truncated_files"), 2);
+    // As often as it happens, it is said once.
+    assert_eq!(log.matches("became shorter").count(), 1, "{log}");
 }

@@ -13,6 +13,7 @@ mod a_range_had_a_coding_that_it_was_not_in;
 mod a_range_promised_more_than_there_was;
 mod a_redirect_led_to_another_host;
 mod a_replaced_file_was_a_mix_of_both;
+mod a_request_ended_whoever_wrote_into_a_fifo;
 mod a_restart_after_a_kill_found_the_port_taken;
 mod a_rewrite_in_the_same_second_was_not_modified;
 mod a_rule_was_forgotten_for_an_index;
