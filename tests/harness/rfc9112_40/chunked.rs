@@ -28,7 +28,7 @@ fn sizes() -> Vec<Case> {
         taken("two digits", "1f\r\n0123456789012345678901234567890\r\n0\r\n\r\n"),
         taken("zeros in front", "0005\r\nhello\r\n0\r\n\r\n"),
         taken("a last chunk of zeros", "5\r\nhello\r\n0000\r\n\r\n"),
-        taken("as many zeros as may be", "0000000000000005\r\nhello\r\n0000000000000000\r\n\r\n"),
+        taken("many zeros", "000000000000000000000005\r\nhello\r\n00000000000000000000\r\n\r\n"),
         taken("data with line ends", "7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n"),
         taken("data that looks like a request", "12\r\nGET / HTTP/1.1\r\n\r\n\r\n0\r\n\r\n"),
         taken("data that looks like a chunk", "a\r\n5\r\nhello\r\n\r\n0\r\n\r\n"),
@@ -70,7 +70,6 @@ fn sizes() -> Vec<Case> {
         "5\t",
         "5\r",
         "5 \t ",
-        "00000000000000005",
         "0 5",
     ] {
         cases.push(refused("no size", format!("{line}\r\nhello\r\n0\r\n\r\n")));
