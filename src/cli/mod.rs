@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod doctor;
+mod fileset;
 mod serve;
 
 const AFTER_HELP: &str = "\
@@ -19,9 +20,11 @@ Examples:
   onering serve /srv/www --listen 0.0.0.0:80
   onering serve --config /etc/onering.toml
   onering doctor                       can this host run it well?
+  onering fileset generate /srv/web99 --load 100
 
 Exit codes:
   0  done; for `serve`: ended when asked to, even if connections had to be cut off
+  1  a file set is not whole
   2  the command line or the configuration is wrong
   3  the host lacks something (io_uring, descriptors, a free port), or something failed
   4  a permission is missing: to read the configuration or a directory that is served, to write
@@ -39,6 +42,7 @@ pub struct Cli {
 enum Command {
     Serve(serve::Args),
     Doctor(doctor::Args),
+    Fileset(fileset::Args),
 }
 
 /// Why a command failed, and the exit code that says so to a program.
@@ -51,6 +55,8 @@ pub struct Failure {
 /// The exit codes other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
+    /// A file set is not whole: damaged, or its generation was interrupted.
+    NotWhole = 1,
     /// The command line or the configuration is wrong. Also clap's code for a command line that it
     /// cannot read.
     Configuration = 2,
@@ -66,6 +72,7 @@ impl Cli {
         match self.command {
             Command::Serve(args) => serve::run(args),
             Command::Doctor(args) => doctor::run(&args),
+            Command::Fileset(args) => fileset::run(&args),
         }
     }
 }
