@@ -29,6 +29,7 @@ fn values_say_what_to_write_instead() {
     refused("listing = 1", "3:11: site.listing", "`true` or `false`");
     refused("charset = \"utf 8\"", "3:11: site.charset", "`off`");
     refused("symlinks = \"no\"", "3:12: site.symlinks", "`beneath`, `owner`, `off`");
+    refused("[site.headers]", "3:1: site.headers", "`[[site.headers]]`");
     refused("dotfiles = \"no\"", "3:12: site.dotfiles", "`refuse`, `serve`");
     refused("mode_allowed = 4", "3:16: site.mode_allowed", "in octal: \"0004\"");
     for mode in ["\"8\"", "\"10000\"", "\"+4\"", "\"\"", "\"-4\""] {
