@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
 
 mod check;
 mod doctor;
+mod fileset;
 mod serve;
 
 const AFTER_HELP: &str = "\
@@ -21,9 +22,11 @@ Examples:
   onering serve --config /etc/onering.toml
   onering check --config /etc/onering.toml
   onering doctor                       can this host run it well?
+  onering fileset generate /srv/web99 --load 100
 
 Exit codes:
   0  done; for `serve`: ended when asked to, even if connections had to be cut off
+  1  a file set is not whole
   2  the command line or the configuration is wrong
   3  the host lacks something (io_uring, descriptors, a free port), or something failed
   4  a permission is missing: to read the configuration or a directory that is served, to write
@@ -42,6 +45,7 @@ enum Command {
     Serve(serve::Args),
     Check(check::Args),
     Doctor(doctor::Args),
+    Fileset(fileset::Args),
 }
 
 /// Why a command failed, and the exit code that says so to a program.
@@ -54,6 +58,8 @@ pub struct Failure {
 /// The exit codes other than success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Exit {
+    /// A file set is not whole: damaged, or its generation was interrupted.
+    NotWhole = 1,
     /// The command line or the configuration is wrong. Also clap's code for a command line that it
     /// cannot read.
     Configuration = 2,
@@ -70,6 +76,7 @@ impl Cli {
             Command::Serve(args) => serve::run(args),
             Command::Check(args) => check::run(args),
             Command::Doctor(args) => doctor::run(&args),
+            Command::Fileset(args) => fileset::run(&args),
         }
     }
 }

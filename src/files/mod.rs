@@ -22,7 +22,7 @@
 //! | `etag`, `mime`, `redirect`, `nonces` | words and numbers of heads |
 //! | `error_pages` | what is sent with an error |
 //! | `listing`, `welcome` | pages that are no files |
-//! | `request` | what is asked, and what is answered |
+//! | `method`, `request` | what is asked, by which method, and what is answered |
 //!
 //! It belongs to one thread: no locks, no atomics. It submits nothing to a ring, sends nothing and
 //! waits for nobody: it says *what to send* ([`Reply`]). What it hands out stays whole as long as it
@@ -38,6 +38,7 @@ mod etag;
 mod headers;
 mod hosts;
 mod listing;
+mod method;
 mod mime;
 mod nonces;
 mod partial;

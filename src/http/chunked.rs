@@ -16,14 +16,11 @@
 //! no place for is refused. Whitespace around `;` and `=` of extensions is in the grammar (BWS) and
 //! harmless, for it moves no boundary; elsewhere in the line of a size there is none.
 //!
-//! Everything is bounded: digits of a size ([`SIZE_DIGITS_MAX`]), data (by the caller), what is
-//! neither data nor trailer ([`FRAMING_BYTES`]), trailers (by the limits of a head).
+//! Everything is bounded: data, and with it any size (by the caller), what is neither data nor trailer,
+//! zeros in front of a size among it ([`FRAMING_BYTES`]), trailers (by the limits of a head).
 
 use super::head::{FIELDS_MAX, HeadLimits, Refusal, TCHAR, is_field_text};
 use super::request_body::BodyPiece;
-
-/// Hexadecimal digits of a size at most: those of 64 bits. More could only be zeros, without end.
-pub const SIZE_DIGITS_MAX: u8 = 16;
 
 /// Bytes that a body may have beside its data and trailers, besides [`FRAMING_PER_DATA_BYTE`].
 ///
@@ -52,8 +49,8 @@ pub struct Decoder {
 /// What the next byte is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// A chunk's size, of which there are so many digits.
-    Size { digits: u8 },
+    /// A chunk's size, of which there is a digit, or is none yet.
+    Size { begun: bool },
     /// Its extensions.
     Extension(Extension),
     /// The LF that ends its line.
@@ -110,7 +107,7 @@ impl Decoder {
     /// For a body that has yet to begin, with so many bytes of data at most.
     pub const fn new(data_bytes_max: u64) -> Self {
         Self {
-            at: At::Size { digits: 0 },
+            at: At::Size { begun: false },
             chunk_bytes: 0,
             data_left: data_bytes_max,
             framing_left: FRAMING_BYTES,
@@ -167,7 +164,7 @@ impl Decoder {
         };
         self.framing_left = self.framing_left.checked_sub(1).ok_or(too_long)?;
         match (at, byte) {
-            (At::Size { digits }, _) => self.size(digits, byte),
+            (At::Size { begun }, _) => self.size(begun, byte),
             (At::Extension(place), _) => extension(place, byte),
             (At::SizeLf, b'\n') if self.chunk_bytes == 0 => {
                 self.framing_left = u32::try_from(limits.head_bytes).unwrap_or(u32::MAX);
@@ -179,7 +176,7 @@ impl Decoder {
             }
             (At::SizeLf, _) => Err(Refusal::ChunkLineEnd),
             (At::DataCr, b'\r') => Ok(At::DataLf),
-            (At::DataLf, b'\n') => Ok(At::Size { digits: 0 }),
+            (At::DataLf, b'\n') => Ok(At::Size { begun: false }),
             (At::DataCr | At::DataLf, _) => Err(Refusal::ChunkDataEnd),
             (At::Trailer { lines, place }, _) => trailer(lines, place, byte, limits),
             (At::Data | At::Ended, _) => Ok(at),
@@ -187,17 +184,17 @@ impl Decoder {
     }
 
     /// A size is too large with the digit that makes it so: what follows can only enlarge it.
-    fn size(&mut self, digits: u8, byte: u8) -> Result<At, Refusal> {
+    fn size(&mut self, begun: bool, byte: u8) -> Result<At, Refusal> {
         match (char::from(byte).to_digit(16), byte) {
-            (Some(_), _) if digits == SIZE_DIGITS_MAX => Err(Refusal::ChunkSizeTooLong),
             (Some(digit), _) => {
-                self.chunk_bytes = self.chunk_bytes << 4 | u64::from(digit);
-                if self.chunk_bytes > self.data_left {
-                    return Err(Refusal::BodyTooLarge);
+                let size = self.chunk_bytes.checked_mul(16).map(|size| size | u64::from(digit));
+                match size.filter(|&size| size <= self.data_left) {
+                    Some(size) => self.chunk_bytes = size,
+                    None => return Err(Refusal::BodyTooLarge),
                 }
-                Ok(At::Size { digits: digits + 1 })
+                Ok(At::Size { begun: true })
             }
-            _ if digits == 0 => Err(Refusal::ChunkSize),
+            _ if !begun => Err(Refusal::ChunkSize),
             (None, b'\r') => Ok(At::SizeLf),
             (None, b';') => Ok(At::Extension(Extension::BeforeName)),
             (None, b' ' | b'\t') => Ok(At::Extension(Extension::Semicolon)),

@@ -263,7 +263,6 @@ impl Counters {
             Refusal::BodyCut => self.refused_body_cut.add(1),
             Refusal::Expectation => self.refused_expectation.add(1),
             Refusal::ChunkSize
-            | Refusal::ChunkSizeTooLong
             | Refusal::ChunkExtension
             | Refusal::ChunkLineEnd
             | Refusal::ChunkDataEnd

@@ -1,34 +1,13 @@
 //! Received bytes to requests to answers.
 
-use crate::files::{Files, Now, Reply, Request, SiteId};
-use crate::http::{Method, Persistence, RequestBody, RequestHead, Status, Take};
+use crate::files::SiteId;
+use crate::http::{Persistence, RequestBody, Take};
 use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
 use super::Shard;
 use super::connection::{Phase, Receiving, Step, Writing};
 use super::exchange::{Exchange, ExchangeName};
 use super::kernel::Kernel;
-
-/// What answers a request.
-fn reply_to(
-    files: &mut Files,
-    head: &RequestHead<'_>,
-    persistence: Persistence,
-    now: &Now,
-) -> Reply {
-    let site = files.site(head.host);
-    match head.method {
-        Method::Get | Method::Head => {
-            let RequestHead { target, fields, .. } = *head;
-            let head_only = head.method == Method::Head;
-            files.reply(site, &Request { target, head_only, persistence, fields }, now)
-        }
-        // Every target that there may be allows the same; `*` does too (RFC 9110 §9.3.7).
-        Method::Options => files.status(site, Status::NO_CONTENT, persistence, false, now),
-        Method::Other => files.status(site, Status::NOT_IMPLEMENTED, persistence, false, now),
-        _ => files.status(site, Status::METHOD_NOT_ALLOWED, persistence, false, now),
-    }
-}
 
 /// Bytes of whole answers to one connection, beyond which the next has to wait until they are sent.
 /// They may be of that connection alone, such as parts of a file: this bounds what a peer that reads
@@ -146,7 +125,7 @@ impl<K: Kernel> Shard<K> {
                         counters.bodies_declined.add(1);
                     }
                     let persistence = connection.http.persistence();
-                    let reply = reply_to(&mut self.files, &head, persistence, &self.now);
+                    let reply = self.files.answer(&head, persistence, &self.now);
                     if has_body && !declined {
                         connection.body_bytes = 0;
                         held = Some(reply);

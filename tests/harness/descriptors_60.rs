@@ -89,9 +89,8 @@ fn without_descriptors_the_server_waits_for_some() {
     thread::sleep(QUIET);
     all_are_answered_in_turn(clients);
     assert_eq!(Client::connect(server.address()).get("/file").body, b"content");
-    let said = server.stderr();
+    let (stats, said) = server.stop_and_say();
     assert_eq!(said.matches("no descriptor").count(), 1, "{said}");
-    let stats = server.stop();
     assert!(stats.total("accept_paused_descriptors") > 0);
     assert_eq!(stats.total("accepted") as usize, 30 + CLIENTS + 1);
     assert_quiet(&stats);

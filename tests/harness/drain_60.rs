@@ -160,12 +160,11 @@ fn a_second_signal_cuts_off_what_is_left() {
     assert_eq!(idle.get("/file").status, 200);
     server.signal(Signal::SIGTERM);
     assert_eq!(idle.rest(), b"");
-    let said = server.stderr();
-    let ending = "ending: 2 connections, at most 3600s; SIGTERM or Ctrl-C again to end at once\n";
-    assert_eq!(said.matches(ending).count(), 1, "{said}");
     // As from a terminal.
     server.signal(Signal::SIGINT);
     let (stats, said) = server.finish_and_say();
+    let ending = "ending: 2 connections, at most 3600s; SIGTERM or Ctrl-C again to end at once\n";
+    assert_eq!(said.matches(ending).count(), 1, "{said}");
     assert_eq!(stats.total("drain_cut_off"), 1);
     assert!(said.ends_with("ended; 1 connection cut off\n"), "{said}");
     assert!(stuck.ends_by_reset(), "what is not whole must not look whole");

@@ -9,6 +9,7 @@ mod conformance_40;
 mod descriptors_60;
 mod drain_60;
 mod files_30;
+mod fileset_50;
 mod listening_50;
 mod operations_60;
 mod ownership_80;

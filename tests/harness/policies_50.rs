@@ -67,9 +67,9 @@ fn a_page_that_is_not_there_is_said_once_and_counted() {
         // Now there is something at that name, it is no error to ask for it elsewhere.
         client.get("/other").body == b"here"
     });
-    let said = server.stderr().matches("absent.html").count();
-    assert_eq!(said, 1, "{}", server.stderr());
-    assert!(server.stop().total("error_pages_missing") >= 2);
+    let (stats, said) = server.stop_and_say();
+    assert_eq!(said.matches("absent.html").count(), 1, "{said}");
+    assert!(stats.total("error_pages_missing") >= 2);
 }
 
 /// The bound holds, the page says so, and others are served.

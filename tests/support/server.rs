@@ -299,8 +299,14 @@ impl Server {
     /// Asks the server to end, which it must do with status 0, and returns its counters.
     #[track_caller]
     pub(crate) fn stop(self) -> Stats {
+        self.stop_and_say().0
+    }
+
+    /// The same, with all that it has written to standard error.
+    #[track_caller]
+    pub(crate) fn stop_and_say(self) -> (Stats, String) {
         self.signal(Signal::SIGTERM);
-        self.finish()
+        self.finish_and_say()
     }
 
     /// Waits for the end of a server that has been told to end.

@@ -105,8 +105,6 @@ refusals! {
     /// A chunk's size does not begin with a hexadecimal digit, or is followed by what may not
     /// follow it (RFC 9112 §7.1).
     ChunkSize => BAD_REQUEST, "chunk_size";
-    /// A chunk's size has more digits than [`SIZE_DIGITS_MAX`](crate::http::chunked::SIZE_DIGITS_MAX).
-    ChunkSizeTooLong => BAD_REQUEST, "chunk_size_too_long";
     /// A chunk extension breaks the grammar of RFC 9112 §7.1.1.
     ChunkExtension => BAD_REQUEST, "chunk_extension";
     /// The line of a chunk's size has a CR or LF where it may not end, or ends in only one of them.

@@ -51,7 +51,8 @@ use server::Server;
 use wire::Link;
 use world::{Shared, Trouble, World};
 
-/// Always run. A seed that has found something is added with what that was.
+/// Always run. What a seed means changes with whatever is drawn, so that a defect which one has found is
+/// kept as a test of its own, named by the symptom.
 const PINNED: std::ops::Range<u64> = 0..300;
 /// Fresh ones, unless more are asked for.
 const FRESH: u64 = 100;

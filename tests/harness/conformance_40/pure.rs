@@ -8,10 +8,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use onering::config::{Config, Limits};
-use onering::files::{Files, Now, Reply, Request, SiteId};
+use onering::files::{Files, Now, Reply, SiteId};
 use onering::http::{
-    Awaiting, Body as _, Connection, HeadLimits, Method, Persistence, Pull, RequestBody,
-    RequestHead, RequestLimits, Status, Take,
+    Awaiting, Body as _, Connection, HeadLimits, Persistence, Pull, RequestBody, RequestLimits,
+    Status, Take,
 };
 
 use crate::support::Site;
@@ -91,7 +91,7 @@ impl Machine {
                     if is_declined {
                         connection.decline_body();
                     }
-                    *held = Some(self.reply_to(&head, connection.persistence()));
+                    *held = Some(self.files.answer(&head, connection.persistence(), &self.now));
                     let is_whole = is_declined || head.body == RequestBody::None;
                     (head.bytes, held.take_if(|_| is_whole))
                 }
@@ -108,22 +108,6 @@ impl Machine {
                 connection.answered();
             }
         }
-    }
-
-    fn reply_to(&mut self, head: &RequestHead<'_>, persistence: Persistence) -> Reply {
-        let RequestHead { target, fields, .. } = *head;
-        let status = match head.method {
-            Method::Get | Method::Head => {
-                let site = self.files.site(head.host);
-                let head_only = head.method == Method::Head;
-                let request = Request { target, head_only, persistence, fields };
-                return self.files.reply(site, &request, &self.now);
-            }
-            Method::Options => Status::NO_CONTENT,
-            Method::Other => Status::NOT_IMPLEMENTED,
-            _ => Status::METHOD_NOT_ALLOWED,
-        };
-        self.files.status(SiteId::DEFAULT, status, persistence, false, &self.now)
     }
 
     fn page(&mut self, status: Status, head_only: bool) -> Reply {
