@@ -17,6 +17,7 @@ whether error pages are there, is told at start. Exit codes are those of `onerin
 /// It takes what `serve` takes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
+#[group(skip)]
 pub(super) struct Args {
     #[command(flatten)]
     serve: serve::Args,

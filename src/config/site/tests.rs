@@ -67,7 +67,7 @@ fn a_rule_is_for_some_files_or_for_every_answer() {
     refused(of_all, "3:1: site.headers.set", "by `match`");
     let unknown = "[[site.headers]]\nmatch = \"*\"\nadd = { A = \"b\" }\nset = { A = \"b\" }";
     refused(unknown, "5:1: site.headers.add", "unknown key; known here: match, always, set");
-    refused("headers = 1", "3:11: site.headers", "`[[headers]]`");
+    refused("headers = 1", "3:11: site.headers", "`[[site.headers]]`");
 }
 
 /// What the server says itself nobody else may say: two answers to one question can be a way to
