@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod check;
 mod doctor;
 mod fileset;
 mod serve;
@@ -19,6 +20,7 @@ Examples:
   onering serve                        the welcome site on http://127.0.0.1:8080/
   onering serve /srv/www --listen 0.0.0.0:80
   onering serve --config /etc/onering.toml
+  onering check --config /etc/onering.toml
   onering doctor                       can this host run it well?
   onering fileset generate /srv/web99 --load 100
 
@@ -41,6 +43,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Check(check::Args),
     Doctor(doctor::Args),
     Fileset(fileset::Args),
 }
@@ -71,6 +74,7 @@ impl Cli {
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Serve(args) => serve::run(args),
+            Command::Check(args) => check::run(args),
             Command::Doctor(args) => doctor::run(&args),
             Command::Fileset(args) => fileset::run(&args),
         }

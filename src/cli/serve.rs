@@ -89,10 +89,7 @@ impl From<SteerArgument> for Steer {
 
 /// Serves until it is told to stop.
 pub(super) fn run(args: Args) -> Result<(), Failure> {
-    let nofile = limits::raise_nofile()
-        .map_err(|error| Failure::new(Exit::Environment, format!("RLIMIT_NOFILE: {error}")))?;
-    let facts = Facts { allowed_cpus: affinity::allowed_cpus(), nofile: nofile.soft };
-    let config = resolve(args, &facts)?;
+    let config = resolve_here(args)?;
     let shards = config.cpus.len();
     server::run(config, |registry| announce(registry, shards)).map_err(failure)
 }
@@ -143,7 +140,14 @@ fn failure(error: server::Error) -> Failure {
     Failure::new(exit, error)
 }
 
-/// The configuration that the arguments mean on this host.
+/// The configuration that the arguments mean on this host, whose limit of descriptors is raised first.
+pub(super) fn resolve_here(args: Args) -> Result<Config, Failure> {
+    let nofile = limits::raise_nofile()
+        .map_err(|error| Failure::new(Exit::Environment, format!("RLIMIT_NOFILE: {error}")))?;
+    resolve(args, &Facts { allowed_cpus: affinity::allowed_cpus(), nofile: nofile.soft })
+}
+
+/// The configuration that the arguments mean on a host of these facts.
 fn resolve(args: Args, facts: &Facts) -> Result<Config, Failure> {
     let text = match &args.config {
         None => None,

@@ -186,15 +186,10 @@ impl Draft {
             self.problem_of("cpus", "no CPU to serve on; name one: \"0\"");
         }
         let allowed = &facts.allowed_cpus;
-        let missing: Vec<String> = self
-            .config
-            .cpus
-            .iter()
-            .filter(|cpu| !allowed.contains(cpu))
-            .map(usize::to_string)
-            .collect();
+        let cpus = self.config.cpus.iter().copied();
+        let missing: Vec<usize> = cpus.filter(|cpu| !allowed.contains(cpu)).collect();
         if !missing.is_empty() {
-            let (missing, allowed) = (missing.join(", "), shown(allowed));
+            let (missing, allowed) = (shown(&missing), shown(allowed));
             let message = format!(
                 "this process may not run on CPU {missing}; choose from {allowed}, or widen its \
                  affinity (`taskset`, the cgroup's `cpuset.cpus`)"
@@ -240,7 +235,9 @@ impl Draft {
             }
             for name in site.names {
                 if seen.contains(&name) {
-                    let message = format!("`{name}` is a name of two sites, or twice of one");
+                    let message = format!(
+                        "`{name}` is a name of two sites, or twice of one; leave it in one place"
+                    );
                     self.problem(origin, "site.names", message);
                 }
                 seen.insert(name);
@@ -339,6 +336,12 @@ impl Draft {
     }
 }
 
+/// CPUs as they are written in a list, three and more in a row as a range.
 fn shown(cpus: &[usize]) -> String {
-    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+    let in_a_row = cpus.chunk_by(|&one, &next| one.checked_add(1) == Some(next));
+    let runs = in_a_row.map(|run| match run {
+        [first, _, .., last] => format!("{first}-{last}"),
+        few => few.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
+    });
+    runs.collect::<Vec<_>>().join(",")
 }

@@ -342,7 +342,10 @@ fn host_name(text: &str) -> Result<String, String> {
     {
         Ok(text.to_ascii_lowercase())
     } else {
-        Err(format!("`{text}` is not a host name; write letters, digits, `-` and `.`, no port"))
+        Err(format!(
+            "`{text}` is not a host name; write letters, digits, `-` and `.`, no port and no `*`: \
+             the first site answers for all other names"
+        ))
     }
 }
 

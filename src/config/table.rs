@@ -103,7 +103,7 @@ impl<'t> Table<'t> {
                 tables
             }
             Some((place, other)) => {
-                let shape = format!("an array of tables: `[[{key}]]`");
+                let shape = format!("an array of tables: `[[{}{key}]]`", self.prefix);
                 self.unexpected(key, place, &other, &shape, draft);
                 Vec::new()
             }

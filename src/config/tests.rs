@@ -325,12 +325,15 @@ fn values_say_what_to_write_instead() {
     assert_problem("[[site]]", "1:1: site.root", "the directory that is served");
     assert_problem("[[site]]\nroot = 1", "2:8: site.root", "a path");
     assert_problem("[[site]]\nroot = \"/\"\nnames = [\"a:80\"]", "3:10: site.names", "no port");
+    let wildcard = "[[site]]\nroot = \"/\"\nnames = [\"*.a\"]";
+    assert_problem(wildcard, "3:10: site.names", "the first site answers for all other names");
     assert_problem("[[site]]\nroot = \"/\"\nindex = [\"a/b\"]", "3:10: site.index", "`a/b`");
 }
 
 #[test]
 fn contradictions_are_found_where_they_were_written() {
-    assert_problem("cpus = \"0,7\"", "1:8: cpus", "CPU 7; choose from 0, 1");
+    assert_problem("cpus = \"0,7\"", "1:8: cpus", "CPU 7; choose from 0,1");
+    assert_problem("cpus = \"0-9,20,21\"", "1:8: cpus", "CPU 2-9,20,21; choose from 0,1");
     assert_problem("listen = [\"127.0.0.1:80\", \"127.0.0.1:80\"]", "1:10: listen", "there twice");
     assert_problem("listen_fds = [3, 3]", "1:14: listen_fds", "there twice");
     assert_problem("[limits]\nrequest_line = \"32KiB\"", "2:16: limits.request_line", "no room");

@@ -29,6 +29,7 @@ fn values_say_what_to_write_instead() {
     refused("listing = 1", "3:11: site.listing", "`true` or `false`");
     refused("charset = \"utf 8\"", "3:11: site.charset", "`off`");
     refused("symlinks = \"no\"", "3:12: site.symlinks", "`beneath`, `owner`, `off`");
+    refused("[site.headers]", "3:1: site.headers", "`[[site.headers]]`");
     refused("dotfiles = \"no\"", "3:12: site.dotfiles", "`refuse`, `serve`");
     refused("mode_allowed = 4", "3:16: site.mode_allowed", "in octal: \"0004\"");
     for mode in ["\"8\"", "\"10000\"", "\"+4\"", "\"\"", "\"-4\""] {
@@ -66,7 +67,7 @@ fn a_rule_is_for_some_files_or_for_every_answer() {
     refused(of_all, "3:1: site.headers.set", "by `match`");
     let unknown = "[[site.headers]]\nmatch = \"*\"\nadd = { A = \"b\" }\nset = { A = \"b\" }";
     refused(unknown, "5:1: site.headers.add", "unknown key; known here: match, always, set");
-    refused("headers = 1", "3:11: site.headers", "`[[headers]]`");
+    refused("headers = 1", "3:11: site.headers", "`[[site.headers]]`");
 }
 
 /// What the server says itself nobody else may say: two answers to one question can be a way to
