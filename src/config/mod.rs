@@ -131,7 +131,8 @@ pub struct Cache {
     pub inline_bytes: usize,
     /// Largest file that is sent with an error. Beyond: the built-in page.
     pub error_page_bytes: usize,
-    /// Names of a directory that its listing has. Beyond: it says that there are more.
+    /// Names of a directory that are looked at for its listing, hidden ones too. Beyond: it says that
+    /// there are more.
     pub listing_entries: usize,
     /// What the strong ETag is made of.
     pub etag: ETag,

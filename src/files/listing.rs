@@ -37,14 +37,14 @@ pub(super) fn write(
     out: &mut Vec<u8>,
 ) -> Result<bool, Trouble> {
     let looked_at = directory.try_clone().map_err(|_| Trouble::NoDescriptors)?;
-    let visible = |name: &[u8]| !tree.hides(name);
-    let (names, more) =
-        directory::names(directory, names_max, visible).map_err(|error| match error {
-            OpenError::NoDescriptors => Trouble::NoDescriptors,
-            _ => Trouble::Failed,
-        })?;
+    // Hidden names count as well: looking at them takes as long.
+    let (names, more) = directory::names(directory, names_max).map_err(|error| match error {
+        OpenError::NoDescriptors => Trouble::NoDescriptors,
+        _ => Trouble::Failed,
+    })?;
     let mut rows: Vec<(OsString, FileStat)> = names
         .into_iter()
+        .filter(|name| !tree.hides(name.as_bytes()))
         .filter_map(|name| {
             let at = Path::new(OsStr::from_bytes(path)).join(&name);
             let stat = tree.look_at(&looked_at, Path::new(&name), &at)?;

@@ -14,7 +14,7 @@
 //! | `//` | `/`: empty segments are merged, as nginx does by default |
 //! | `\` | a byte like any other |
 //! | `#` | 400: a fragment is never sent (RFC 9110 §7.1) |
-//! | bytes above 127, in whatever encoding | themselves: file names are bytes |
+//! | bytes above 127 | themselves, for file names are bytes; what is not UTF-8 must be percent-encoded, or the head is refused |
 //!
 //! # Why `%2F` is no slash
 //!
