@@ -313,7 +313,12 @@ impl Client {
             // It has begun, and cannot become a good one or does not come.
             Some((end, exchange)) if is_refused_early => {
                 let is_told = match status {
-                    408 => matches!(self.manner, Manner::Stops(_)),
+                    // Its end may be under way for longer than a body may take.
+                    408 => match self.manner {
+                        Manner::Stops(_) => true,
+                        Manner::Cuts(_) => self.is_within_body(),
+                        _ => false,
+                    },
                     400 => matches!(self.manner, Manner::Cuts(_)) && self.is_within_body(),
                     _ => false,
                 };
