@@ -64,8 +64,9 @@ impl<K: Kernel> Inbox<K> {
         }
     }
 
-    /// The wake-up has arrived: the next writer sends another one. To be called before letters are
-    /// taken, which then are all those that were put in without one of their own.
+    /// The wake-up has arrived, or letters are about to be taken without one, as after one that has
+    /// failed: the next writer sends another. To be called before letters are taken, which then are
+    /// all those that were put in without a wake-up of their own.
     pub(super) fn awake(&self) {
         self.woken.swap(false, Ordering::AcqRel);
     }

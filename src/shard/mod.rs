@@ -259,6 +259,7 @@ impl<K: Kernel> Shard<K> {
         if self.inbox.is_empty() {
             return;
         }
+        self.inbox.awake();
         while let Some(letter) = self.inbox.take() {
             match letter {
                 Letter::Connection(socket) => {

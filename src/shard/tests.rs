@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crate::config::{Config, Facts, Overrides, Root, resolve};
 use crate::http::Awaiting;
 use crate::metrics::Counters;
-use crate::ring::Wait;
+use crate::ring::{Ring, Setup, Wait};
 
-use super::{Assignment, Shard};
+use super::{Assignment, Letter, Shard};
 
 const GUARD: Duration = Duration::from_secs(30);
 
@@ -150,4 +150,17 @@ fn an_answer_is_not_lost_to_a_request_that_crosses_the_end() {
     let mut answer = String::new();
     peer.read_to_string(&mut answer).expect("no reset");
     assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+}
+
+#[test]
+fn a_wake_up_that_has_failed_is_not_the_last() {
+    let mut shard = shard(Vec::new(), |_| ());
+    let inbox = shard.inbox();
+    let (mut failing, mut working) =
+        (Ring::new(&Setup::default()).unwrap(), Ring::new(&Setup::default()).unwrap());
+    // It never enters the kernel: the shard comes upon the letter in a turn of its own.
+    inbox.send(Letter::Connection(pair().1), &mut failing);
+    turn_until(&mut shard, |shard| shard.connections.len() == 1);
+    inbox.send(Letter::Connection(pair().1), &mut working);
+    assert_eq!(working.counters().wakes_sent, 1);
 }
