@@ -7,6 +7,7 @@
 //! | [`target`] | URLs, lists of them, which may be loaded | sockets |
 //! | [`request`] | request bytes prepared before the run | sockets, clocks |
 //! | [`response`] | where responses end, from bytes cut anywhere | sockets, clocks |
+//! | [`workload`] | what users ask for, and what is right | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
@@ -27,6 +28,8 @@ pub mod target;
 pub mod request;
 
 pub mod response;
+
+pub mod workload;
 
 pub mod tally;
 

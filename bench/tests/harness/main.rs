@@ -1,0 +1,1 @@
+//! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
