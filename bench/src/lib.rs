@@ -8,6 +8,7 @@
 //! | [`request`] | request bytes prepared before the run | sockets, clocks |
 //! | [`response`] | where responses end, from bytes cut anywhere | sockets, clocks |
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
+//! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
@@ -31,6 +32,8 @@ pub mod request;
 pub mod response;
 
 pub mod workload;
+
+pub mod line;
 
 pub mod tally;
 
