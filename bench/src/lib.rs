@@ -12,6 +12,7 @@
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
+//! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
 //! | [`compare`] | servers side by side, in a network namespace of their own | how a client works |
@@ -39,6 +40,8 @@ pub mod tally;
 pub mod process;
 
 pub mod report;
+
+pub mod result;
 
 pub mod floor;
 
