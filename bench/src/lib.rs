@@ -10,6 +10,7 @@
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
+//! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
@@ -34,6 +35,8 @@ pub mod workload;
 pub mod tally;
 
 pub mod process;
+
+pub mod fingerprint;
 
 pub mod report;
 
