@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// A server of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -101,18 +101,13 @@ impl Server {
         }
     }
 
-    /// What its program says of its version: the first line.
-    pub fn version(self, program: &Path) -> Option<String> {
-        let question = match self {
-            Self::Onering | Self::Former | Self::Floor => "--version",
-            Self::Caddy => "version",
-            Self::Nginx | Self::H2o | Self::Lighttpd | Self::Apache | Self::Haproxy => "-v",
-        };
-        let said = Command::new(program).arg(question).stdin(Stdio::null()).output().ok()?;
-        // nginx says it on standard error.
-        let text = [said.stdout, said.stderr].concat();
-        let text = String::from_utf8_lossy(&text);
-        text.lines().next().map(|line| line.trim().to_owned())
+    /// The arguments to which its program answers with its version.
+    pub(super) fn version_question(self) -> &'static [&'static str] {
+        match self {
+            Self::Onering | Self::Former | Self::Floor => &["--version"],
+            Self::Caddy => &["version"],
+            Self::Nginx | Self::H2o | Self::Lighttpd | Self::Apache | Self::Haproxy => &["-v"],
+        }
     }
 
     /// Why it takes no part in a cell, if it does not.
