@@ -1,14 +1,17 @@
 //! The right answer of a cell, and whether a server gives it: byte for byte, before a measurement
 //! and now and then during it.
 
-use super::certificate::over;
+use super::certificate::{TlsStream, over};
 use super::configuration::Assignment;
 use super::peer::Server;
 use crate::response::{Framer, Head, HeadMemory};
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use rustls::ClientConfig;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,9 +55,37 @@ pub(super) struct Expected {
 }
 
 /// A connection on which an answer came.
-pub(super) trait Stream: Read + Write + Send {}
+pub(super) enum Connection {
+    Plain(TcpStream),
+    Tls(Box<TlsStream>),
+}
 
-impl<T: Read + Write + Send> Stream for T {}
+impl Connection {
+    /// Whether the server has closed it.
+    pub(super) fn is_closed(&self) -> bool {
+        let socket = match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(stream) => stream.get_ref(),
+        };
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        // Tickets of TLS may wait to be read: that is no end.
+        !matches!(recv(socket.as_raw_fd(), &mut [0], flags), Ok(1..) | Err(Errno::EAGAIN))
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(buffer),
+            Self::Tls(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.write_all(bytes),
+            Self::Tls(stream) => stream.write_all(bytes),
+        }
+    }
+}
 
 impl Expected {
     /// Of `server` in its cell; none where the load verifies everything by itself.
@@ -81,7 +112,7 @@ impl Expected {
     }
 
     /// Asks once, on a connection of its own, which is handed back as it is after the answer.
-    pub(super) fn ask(&self) -> Result<Box<dyn Stream>, AnswerError> {
+    pub(super) fn ask(&self) -> Result<Connection, AnswerError> {
         let mut stream = self.connect().map_err(|error| self.missing(error))?;
         stream.write_all(self.request.as_bytes()).map_err(|error| self.missing(error))?;
         let (head, answer) = self.receive(&mut stream)?;
@@ -99,18 +130,18 @@ impl Expected {
         Ok(stream)
     }
 
-    fn connect(&self) -> io::Result<Box<dyn Stream>> {
+    fn connect(&self) -> io::Result<Connection> {
         let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(match &self.tls {
-            Some(config) => Box::new(over(stream, Arc::clone(config))?),
-            None => Box::new(stream),
+            Some(config) => Connection::Tls(Box::new(over(stream, Arc::clone(config))?)),
+            None => Connection::Plain(stream),
         })
     }
 
     /// The whole answer, head included, and what its head says.
-    fn receive(&self, stream: &mut dyn Stream) -> Result<(Head, Vec<u8>), AnswerError> {
+    fn receive(&self, stream: &mut Connection) -> Result<(Head, Vec<u8>), AnswerError> {
         let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
         let (mut answer, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
         let wrong = |what| AnswerError::Wrong { path: self.path.clone(), what };
