@@ -11,6 +11,7 @@
 //! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
+//! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
 //! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
@@ -38,6 +39,8 @@ pub mod line;
 pub mod tally;
 
 pub mod process;
+
+pub mod fingerprint;
 
 pub mod report;
 
