@@ -207,7 +207,7 @@ mod tests {
             "6 rounds of 3 s; servers on CPU 0, clients on CPU 1; cubic; seed 1\n",
             "Of 6 verdicts about 0 must be expected",
             "1 KiB, keep-alive, 64 connections; client: run\n  requests/s ",
-            "    onering                    110",
+            "    onering                    109400  (80800–140000)",
             "] behind ",
             "] ahead ",
             "÷ onering",
