@@ -11,7 +11,9 @@
 //! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
+//! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
+//! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
 //! | [`compare`] | servers side by side, in a network namespace of their own | how a client works |
@@ -38,7 +40,11 @@ pub mod tally;
 
 pub mod process;
 
+pub mod fingerprint;
+
 pub mod report;
+
+pub mod result;
 
 pub mod floor;
 
