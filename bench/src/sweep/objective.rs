@@ -1,6 +1,8 @@
 //! What a server is asked to keep to, and whether a measurement shows that it did.
 
+use crate::result::RunResult;
 use crate::result::latencies::Latencies;
+use crate::result::window::Window;
 use onering::config::units::parse_duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,15 +16,15 @@ use std::time::Duration;
 pub enum Objective {
     /// So many of the planned requests are answered within a time, counted from their planned start.
     ResponseTime {
-        /// How many, 0 to 1: 0.99 for `p99`, 1 for `max`.
-        quantile: f64,
+        /// How many of a hundred: 99.9 for `p99.9`, 100 for `max`.
+        percentile: f64,
         /// The time, ns.
         most_ns: u64,
     },
     /// No more of the planned requests fail, or are never answered.
     Errors {
-        /// The share, 0 to 1.
-        most: f64,
+        /// How many of a hundred.
+        most_percent: f64,
     },
 }
 
@@ -56,6 +58,26 @@ pub struct Observation {
     pub answered_per_s: f64,
 }
 
+impl Observation {
+    /// What a run at one rate says: all of its windows together.
+    pub fn of(result: &RunResult) -> Self {
+        let mut all = Self { behind: result.is_behind_schedule(), ..Self::default() };
+        let mut seconds = 0.0;
+        for counts in result.windows.iter().map(Window::counts) {
+            let waiting = counts.waiting();
+            // More than can be counted is refused where results are read.
+            all.response = all.response.and(&waiting).unwrap_or(waiting);
+            let schedule = counts.schedule.as_ref();
+            let unserved = schedule.map_or(0, |s| s.never_sent.saturating_add(s.unanswered));
+            let missing = counts.errors.total().saturating_add(unserved);
+            all.missing = all.missing.saturating_add(missing);
+            seconds += counts.seconds_f64();
+        }
+        all.answered_per_s = result.requests() as f64 / seconds;
+        all
+    }
+}
+
 impl Objective {
     /// What was measured over what is allowed: up to 1 the objective is met. Infinite where nothing
     /// was answered.
@@ -66,21 +88,23 @@ impl Objective {
             return f64::INFINITY;
         }
         match *self {
-            Self::ResponseTime { quantile, most_ns } => {
-                // Requests without a right response have taken longer than any that had one.
-                let needed = (quantile * planned as f64).ceil().max(1.0);
-                if needed > answered as f64 {
+            Self::ResponseTime { percentile, most_ns } => {
+                // Requests without a right response have taken longer than any that had one. A rank
+                // is whole; what a product is off by is far less than a hundredth.
+                let rank = (percentile * planned as f64 / 100.0 - 0.01).ceil().max(1.0);
+                if rank > answered as f64 {
                     return f64::INFINITY;
                 }
-                let ns = observation.response.quantile_ns(needed / answered as f64);
+                // Half a rank less is still that rank, however the quotient is rounded.
+                let ns = observation.response.quantile_ns((rank - 0.5) / answered as f64);
                 ns as f64 / most_ns as f64
             }
-            Self::Errors { most } => {
-                let share = observation.missing as f64 / planned as f64;
-                match (share, most) {
+            Self::Errors { most_percent } => {
+                let percent = observation.missing as f64 / planned as f64 * 100.0;
+                match (percent, most_percent) {
                     (0.0, _) => 0.0,
                     (_, 0.0) => f64::INFINITY,
-                    (share, most) => share / most,
+                    (percent, most) => percent / most,
                 }
             }
         }
@@ -98,41 +122,39 @@ impl FromStr for Objective {
             if !(0.0..100.0).contains(&percent) {
                 return Err(ObjectiveError::Share);
             }
-            return Ok(Self::Errors { most: percent / 100.0 });
+            return Ok(Self::Errors { most_percent: percent });
         }
-        let quantile = if name == "max" {
-            1.0
+        let percentile = if name == "max" {
+            100.0
         } else {
             let percentile = name.strip_prefix('p').ok_or(ObjectiveError::Form)?;
             let percentile: f64 = percentile.parse().map_err(|_| ObjectiveError::Percentile)?;
             if !(percentile > 0.0 && percentile < 100.0) {
                 return Err(ObjectiveError::Percentile);
             }
-            percentile / 100.0
+            percentile
         };
         let most = parse_duration(bound).map_err(|_| ObjectiveError::Time)?;
         let most_ns = u64::try_from(most.as_nanos()).map_err(|_| ObjectiveError::Time)?;
         if most_ns == 0 {
             return Err(ObjectiveError::Time);
         }
-        Ok(Self::ResponseTime { quantile, most_ns })
+        Ok(Self::ResponseTime { percentile, most_ns })
     }
 }
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A percentile has no more digits than were written.
-        let percent = |share: f64| (share * 1e8).round() / 1e6;
         match *self {
-            Self::ResponseTime { quantile, most_ns } => {
+            Self::ResponseTime { percentile, most_ns } => {
                 let most = Duration::from_nanos(most_ns);
-                if quantile >= 1.0 {
+                if percentile >= 100.0 {
                     write!(f, "max={most:?}")
                 } else {
-                    write!(f, "p{}={most:?}", percent(quantile))
+                    write!(f, "p{percentile}={most:?}")
                 }
             }
-            Self::Errors { most } => write!(f, "errors={}%", percent(most)),
+            Self::Errors { most_percent } => write!(f, "errors={most_percent}%"),
         }
     }
 }
@@ -197,7 +219,7 @@ mod tests {
         let observation = observation(1..=98, 2);
         assert!((strain("p98=98ms", &observation) - 1.0).abs() < 0.01);
         assert_eq!(strain("p99=10s", &observation), f64::INFINITY);
-        assert_eq!(strain("errors=4%", &observation), 0.5);
+        assert!((strain("errors=4%", &observation) - 0.5).abs() < 1e-9);
         assert_eq!(strain("errors=0%", &observation), f64::INFINITY);
         let nothing = Observation { missing: 5, ..Observation::default() };
         assert_eq!(strain("p50=1s", &nothing), f64::INFINITY);
