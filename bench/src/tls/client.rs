@@ -46,9 +46,14 @@ impl TlsClient {
 
     /// A new connection, whose first flight is to be sent.
     pub fn connect(&mut self) -> Result<TlsConnection, TlsError> {
-        let resume = self.random.u8(0..100) < self.resume_percent;
+        let resume = self.draw();
         let make = || UnbufferedClientConnection::new(self.config.clone(), self.name.clone());
         let (rustls, intent) = self.sessions.connect(resume, make);
         TlsConnection::begin(rustls?, intent)
+    }
+
+    /// Whether the next connection is to resume a session.
+    pub(super) fn draw(&mut self) -> bool {
+        self.random.u8(0..100) < self.resume_percent
     }
 }

@@ -34,6 +34,9 @@ const RECORD_OVERHEAD_BYTES: usize = 5 + 8 + 16;
 /// Most plaintext of one record (RFC 8446 §5.1).
 const RECORD_BYTES_MAX: usize = 1 << 14;
 
+/// Level and description (RFC 8446 §6).
+const ALERT_BYTES: usize = 2;
+
 /// What a handshake has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handshake {
@@ -57,17 +60,28 @@ pub struct TlsConnection {
     partial: Vec<u8>,
     /// Ciphertext to be sent.
     outgoing: Vec<u8>,
-    ended: bool,
+    life: Life,
+}
+
+/// How far the server has brought it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// Handshake, or open.
+    Alive,
+    /// The server has said that nothing more will come.
+    Ended,
+    /// It has failed. rustls must not be asked again: it takes that for a mistake of its own.
+    Failed(TlsError),
 }
 
 impl fmt::Debug for TlsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rustls: _, intent, partial, outgoing, ended } = self;
+        let Self { rustls: _, intent, partial, outgoing, life } = self;
         f.debug_struct("TlsConnection")
             .field("intent", intent)
             .field("partial_bytes", &partial.len())
             .field("outgoing_bytes", &outgoing.len())
-            .field("ended", ended)
+            .field("life", life)
             .finish_non_exhaustive()
     }
 }
@@ -79,7 +93,7 @@ impl TlsConnection {
         intent: Intent,
     ) -> Result<Self, TlsError> {
         let mut connection =
-            Self { rustls, intent, partial: Vec::new(), outgoing: Vec::new(), ended: false };
+            Self { rustls, intent, partial: Vec::new(), outgoing: Vec::new(), life: Life::Alive };
         connection.drive::<TlsError>(&mut [], |_| Ok(()))?;
         Ok(connection)
     }
@@ -94,8 +108,10 @@ impl TlsConnection {
         scratch: &mut Vec<u8>,
         plaintext: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        if self.ended {
-            return Ok(());
+        match self.life {
+            Life::Alive => {}
+            Life::Ended => return Ok(()),
+            Life::Failed(error) => return Err(error.into()),
         }
         scratch.clear();
         scratch.extend_from_slice(&self.partial);
@@ -114,7 +130,7 @@ impl TlsConnection {
     /// Says that nothing more will be sent (RFC 8446 §6.1), if the handshake has come so far.
     pub fn close(&mut self) -> Result<(), TlsError> {
         match self.handshake() {
-            Some(_) => self.write(|traffic, room| traffic.queue_close_notify(room), 0),
+            Some(_) => self.write(|traffic, room| traffic.queue_close_notify(room), ALERT_BYTES),
             None => Ok(()),
         }
     }
@@ -149,7 +165,7 @@ impl TlsConnection {
     /// was cut off, by whomever; where responses have lengths, only one that is incomplete is
     /// thereby wrong (RFC 9112 §9.8).
     pub fn ended(&self) -> bool {
-        self.ended
+        self.life == Life::Ended
     }
 
     /// Processes the records at the front of `buffer`; returns how many bytes are done with.
@@ -180,13 +196,15 @@ impl TlsConnection {
                     false
                 }
                 Ok(ConnectionState::PeerClosed) => {
-                    self.ended = true;
+                    self.life = Life::Ended;
                     true
                 }
                 Ok(_) => true,
                 Err(error) => {
-                    self.alert(&mut buffer[done + discard..]);
-                    return Err(TlsError::from(error).into());
+                    let error = TlsError::from(error);
+                    self.life = Life::Failed(error);
+                    self.alert();
+                    return Err(error.into());
                 }
             };
             done += discard;
@@ -196,22 +214,20 @@ impl TlsConnection {
         }
     }
 
-    /// Writes the alert that tells the server what was wrong.
-    fn alert(&mut self, mut rest: &mut [u8]) {
-        loop {
-            let UnbufferedStatus { discard, state, .. } = self.rustls.process_tls_records(rest);
-            match state {
+    /// Writes the alert that tells the server what was wrong, if one is due.
+    fn alert(&mut self) {
+        while self.rustls.wants_write() {
+            match self.rustls.process_tls_records(&mut []).state {
                 Ok(ConnectionState::EncodeTlsData(data)) => {
                     // The connection has failed already: how else does not matter.
                     let _ = encode(data, &mut self.outgoing);
                 }
                 _ => return,
             }
-            rest = &mut rest[discard..];
         }
     }
 
-    /// Has `encrypt` write records for `plaintext_bytes` behind what is to be sent already.
+    /// Has `encrypt` write records of `plaintext_bytes` behind what is to be sent already.
     fn write(
         &mut self,
         encrypt: impl Fn(
@@ -220,6 +236,9 @@ impl TlsConnection {
         ) -> Result<usize, EncryptError>,
         plaintext_bytes: usize,
     ) -> Result<(), TlsError> {
+        if let Life::Failed(error) = self.life {
+            return Err(error);
+        }
         let records = plaintext_bytes / RECORD_BYTES_MAX + 1;
         let mut room = plaintext_bytes + records * RECORD_OVERHEAD_BYTES;
         // What was received in part lies where rustls has seen it: it must see it again.
