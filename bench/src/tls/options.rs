@@ -3,7 +3,6 @@
 use super::error::TlsError;
 use super::suites::{CIPHERS, Cipher, GROUPS, Group, TlsVersion, VERSIONS};
 use super::verify::AnyCertificate;
-use crate::target::Target;
 use rustls::RootCertStore;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ClientConfig, ClientConnection, Resumption, WebPkiServerVerifier};
@@ -67,8 +66,8 @@ pub struct TlsSettings {
 }
 
 impl TlsOptions {
-    /// Checks the options for a run against the server of `target`.
-    pub fn check(&self, target: &Target) -> Result<TlsSettings, TlsOptionsError> {
+    /// Checks the options for a run against the server `host`, a name or an address.
+    pub fn check(&self, host: &str) -> Result<TlsSettings, TlsOptionsError> {
         let ciphers = or_all(&self.ciphers, &CIPHERS);
         let mut versions = or_all(&self.versions, &VERSIONS);
         let spoken = |version| ciphers.iter().any(|cipher| cipher.is_of(version));
@@ -77,7 +76,7 @@ impl TlsOptions {
             return Err(TlsOptionsError::NoCipher(version));
         }
         versions.retain(|&version| spoken(version));
-        let name = self.sni.as_deref().unwrap_or(target.host());
+        let name = self.sni.as_deref().unwrap_or(host);
         Ok(TlsSettings {
             versions,
             ciphers,

@@ -1,7 +1,6 @@
 //! The client against rustls' own server, in memory.
 
 use super::*;
-use crate::target::Target;
 use onering::ring::SendBuf;
 use proptest::prelude::*;
 use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
@@ -56,8 +55,7 @@ impl Identity {
 }
 
 fn settings(options: &TlsOptions) -> TlsSettings {
-    let target: Target = "https://localhost/".parse().unwrap();
-    options.check(&target).unwrap()
+    options.check("localhost").unwrap()
 }
 
 fn client(resume_percent: u8) -> TlsClient {
@@ -337,8 +335,7 @@ fn versions_and_ciphers_are_those_asked_for() {
 
 #[test]
 fn options_that_cannot_be_met_are_refused() {
-    let target: Target = "https://localhost/".parse().unwrap();
-    let check = |options: TlsOptions| options.check(&target).unwrap_err();
+    let check = |options: TlsOptions| options.check("localhost").unwrap_err();
     let ciphers = vec!["ECDHE-RSA-AES128-GCM-SHA256".parse().unwrap()];
     let only_13 =
         TlsOptions { ciphers, versions: vec![TlsVersion::Tls13], ..TlsOptions::default() };
