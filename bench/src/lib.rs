@@ -10,9 +10,12 @@
 //! | [`tls`] | TLS connections of a client | sockets |
 //! | [`dial`] | a connection that is waited for, plain or with TLS | HTTP |
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
+//! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time and context switches of a server's processes | HTTP |
+//! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
+//! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
 //! | [`compare`] | servers side by side, in a network namespace of their own | how a client works |
@@ -37,11 +40,17 @@ pub mod dial;
 
 pub mod workload;
 
+pub mod line;
+
 pub mod tally;
 
 pub mod process;
 
+pub mod fingerprint;
+
 pub mod report;
+
+pub mod result;
 
 pub mod floor;
 

@@ -1,0 +1,87 @@
+//! The result of a run: one versioned form for programs and files, from which text and page follow.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`load`] | what was asked of the generators |
+//! | [`window`] | one measured interval: counts, and figures that follow from them |
+//! | [`cost`] | what the interval cost generators and server |
+//! | [`latencies`] | a histogram, in memory and in a file |
+//!
+//! The JSON of a file is [`RunResult`] as it stands; [`RUN_SCHEMA`] names its version, and any change
+//! takes a new one, since readers refuse what they do not know. Whatever is counted is an integer,
+//! and whatever people read is reckoned from it, so that results of several generators add up
+//! exactly and in any order. Nothing here knows how a result was measured.
+
+pub mod cost;
+pub mod latencies;
+pub mod load;
+pub mod window;
+
+use load::{Generator, Load};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use window::Window;
+
+/// The name and version of the form.
+pub const RUN_SCHEMA: &str = "onering-bench/run/2";
+
+/// What machine a generator ran on: names and what was found under them.
+pub type Fingerprint = serde_json::Value;
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A result of onering-bench run")]
+pub struct RunResult {
+    /// [`RUN_SCHEMA`].
+    pub schema: SchemaName,
+    /// What was asked of all generators.
+    pub load: Load,
+    /// Who made the load: one, or several whose results were merged, in the order of their start.
+    pub generators: Vec<Generator>,
+    /// The measured intervals in the order of their beginning; at least one.
+    pub windows: Vec<Window>,
+}
+
+/// The name of the one form that is read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SchemaName {
+    /// [`RUN_SCHEMA`].
+    #[default]
+    #[serde(rename = "onering-bench/run/2")]
+    Run2,
+}
+
+impl RunResult {
+    /// Connections held open by all generators together.
+    pub fn connections(&self) -> u64 {
+        self.generators.iter().map(|generator| generator.model.connections()).sum()
+    }
+
+    /// Whether requests were due at planned moments.
+    pub fn is_open_loop(&self) -> bool {
+        self.generators.iter().any(|generator| generator.model.is_open())
+    }
+
+    /// Right responses of all windows.
+    pub fn requests(&self) -> u64 {
+        self.windows.iter().map(|window| window.counts().requests).sum()
+    }
+
+    /// What went wrong in all windows, all kinds together.
+    pub fn errors(&self) -> u64 {
+        self.windows.iter().map(|window| window.counts().errors.total()).sum()
+    }
+
+    /// Whether a generator had no time left in some window, so that it may have held the server
+    /// back.
+    pub fn client_is_the_limit(&self) -> bool {
+        self.windows.iter().any(|w| w.figures().client_busiest_thread > cost::CLIENT_LIMIT)
+    }
+
+    /// Whether a generator fell behind its own schedule in some window.
+    pub fn is_behind_schedule(&self) -> bool {
+        let behind = |window: &Window| window.counts().schedule.as_ref().is_some_and(|s| s.behind);
+        self.windows.iter().any(behind)
+    }
+}
