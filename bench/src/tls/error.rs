@@ -26,6 +26,9 @@ pub enum TlsError {
     /// A record that was altered, or written with other keys.
     #[error("the server sent a TLS record that cannot be decrypted")]
     Undecryptable,
+    /// The handshake was not done when the server closed the connection.
+    #[error("the server closed the connection in the TLS handshake")]
+    CutOff,
     /// This side cannot go on: no time, no random numbers, keys used up.
     #[error("TLS failed on this side")]
     Local,
