@@ -16,17 +16,20 @@
 //! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
 //! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
+//! | [`interrupt`] | being asked to stop in the middle | what is being done |
+//! | [`live`] | what a run shows of itself while it lasts | how it is measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
 //! | [`client`] | the closed-loop client: a pinned thread and a ring per CPU | other servers than its target |
 //! | [`compare`] | servers side by side, in a network namespace of their own | how a client works |
+//! | [`sweep`] | the highest rate that meets objectives | how a rate is measured |
 //! | [`cli`] | the command line | |
 //!
 //! What a figure means: a request counts when its response was right (status 200, the expected
 //! length); latency runs from the moment a request is queued to be sent until the last byte of its
 //! response has been taken in, so that connections × requests in flight ÷ rate is the mean latency;
-//! the server's CPU time is that of its process and all that belong to it, which may come and go, read
-//! at both ends of the very interval in which requests are counted. Where client and server share a machine, compare CPU
-//! time per request before rates: a rate says as much about the client.
+//! the server's CPU time is that of its process and all that belong to it, which may come and go,
+//! read at both ends of the very interval in which requests are counted. Where client and server
+//! share a machine, compare CPU time per request before rates: a rate says as much about the client.
 
 pub mod target;
 
@@ -52,10 +55,16 @@ pub mod report;
 
 pub mod result;
 
+pub mod interrupt;
+
+pub mod live;
+
 pub mod floor;
 
 pub mod client;
 
 pub mod compare;
+
+pub mod sweep;
 
 pub mod cli;

@@ -3,6 +3,7 @@
 mod compare;
 mod floor;
 mod run;
+pub mod start_at;
 
 use crate::client::RunError;
 use crate::compare::CompareError;

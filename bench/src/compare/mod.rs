@@ -6,17 +6,16 @@
 //! machine does to one it does to the other; a table shows their median and their whole range.
 
 pub mod cell;
-mod interrupt;
 pub mod namespace;
 pub mod peer;
 mod running;
 mod table;
 mod wrk;
 
+use crate::interrupt::Interrupt;
 use crate::process::{ProcessError, Sample};
 use crate::report::{RunReport, per};
 use cell::Cell;
-use interrupt::Interrupt;
 use namespace::NamespaceError;
 use onering::sys::affinity;
 use peer::{Assignment, Server};

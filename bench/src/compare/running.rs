@@ -1,8 +1,8 @@
 //! A server that runs: started, seen to answer, stopped; all by its process id.
 
 use super::Options;
-use super::interrupt::Interrupt;
 use super::peer::{Assignment, Server};
+use crate::interrupt::Interrupt;
 use crate::response::{Framer, HeadMemory};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
