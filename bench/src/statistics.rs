@@ -95,17 +95,17 @@ impl Ratio {
         })
     }
 
-    /// What the interval says of the dividend.
-    pub fn verdict(&self, better: Better) -> Verdict {
+    /// What the interval says of the dividend; nothing where there is none.
+    pub fn verdict(&self, better: Better) -> Option<Verdict> {
         let (more, less) = match better {
             Better::More => (Verdict::Ahead, Verdict::Behind),
             Better::Less => (Verdict::Behind, Verdict::Ahead),
         };
-        match self.interval {
-            Some([low, _]) if low > 1.0 => more,
-            Some([_, high]) if high < 1.0 => less,
-            _ => Verdict::NoDifferenceShown,
-        }
+        self.interval.map(|[low, high]| match () {
+            () if low > 1.0 => more,
+            () if high < 1.0 => less,
+            () => Verdict::NoDifferenceShown,
+        })
     }
 }
 
@@ -127,7 +127,7 @@ pub enum Verdict {
     Ahead,
     /// All of it is on the bad side of 1.
     Behind,
-    /// It holds 1, or there are too few pairs for an interval. That is no proof of equality.
+    /// It holds 1. That is no proof of equality.
     NoDifferenceShown,
 }
 
@@ -186,8 +186,7 @@ pub fn drift(values: &[f64]) -> Option<f64> {
     let pairs = || (0..values.len()).flat_map(move |j| (0..j).map(move |i| (i, j)));
     let sign = |(i, j): (usize, usize)| values[j].total_cmp(&values[i]) as i64;
     let score = pairs().map(sign).sum::<i64>().unsigned_abs() as usize;
-    let slopes: Vec<f64> =
-        pairs().map(|(i, j)| (values[j] - values[i]) / (j - i) as f64).collect();
+    let slopes: Vec<f64> = pairs().map(|(i, j)| (values[j] - values[i]) / (j - i) as f64).collect();
     let change = median(&slopes)? * (values.len() - 1) as f64 / median(values)?;
     (trend_probability(values.len(), score) <= 0.05 && change.abs() >= DRIFT_MIN).then_some(change)
 }
@@ -293,7 +292,7 @@ mod tests {
                     (0..5).map(|_| (truth * (0.02 * draw.normal()).exp(), 1.0)).collect();
                 Ratio::of(pairs, seed).unwrap().verdict(Better::More)
             });
-            verdicts.filter(|&verdict| verdict == Verdict::Ahead).count() as f64 / RUNS as f64
+            verdicts.filter(|&verdict| verdict == Some(Verdict::Ahead)).count() as f64 / RUNS as f64
         };
         // One in forty is expected on this side, and with five pairs one in thirty-two.
         let (equal, better) = (shown(1.0), shown(1.1));
@@ -311,10 +310,10 @@ mod tests {
         assert_eq!(level_of(usize::MAX), LEVEL);
         let four = Ratio::of([(2.0, 1.0); 4], 0).unwrap();
         assert_eq!((four.interval, four.pairs), (None, 4));
-        assert_eq!(four.verdict(Better::More), Verdict::NoDifferenceShown);
+        assert_eq!(four.verdict(Better::More), None);
         let five = Ratio::of([(2.0, 1.0); 5], 0).unwrap();
-        assert_eq!(five.verdict(Better::More), Verdict::Ahead);
-        assert_eq!(five.verdict(Better::Less), Verdict::Behind);
+        assert_eq!(five.verdict(Better::More), Some(Verdict::Ahead));
+        assert_eq!(five.verdict(Better::Less), Some(Verdict::Behind));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct FigureResult {
     pub range: [f64; 2],
     /// To the reference; absent for the reference itself, and where no block has both.
     pub to_reference: Option<Ratio>,
-    /// What the interval of that ratio says.
+    /// What the interval of that ratio says; absent without an interval.
     pub verdict: Option<Verdict>,
     /// To the floor.
     pub to_floor: Option<Ratio>,
@@ -237,7 +237,7 @@ impl Together<'_> {
                 values.iter().copied().fold(f64::INFINITY, f64::min),
                 values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             ],
-            verdict: to_reference.map(|ratio| ratio.verdict(figure.better())),
+            verdict: to_reference.and_then(|ratio| ratio.verdict(figure.better())),
             to_reference,
             to_floor: (server != Server::Floor)
                 .then(|| self.ratio(server, Server::Floor, figure))
@@ -354,7 +354,7 @@ pub(super) mod tests {
         results.into_iter().next().unwrap()
     }
 
-    fn rate<'a>(result: &'a CellResult, server: Server) -> &'a FigureResult {
+    fn rate(result: &CellResult, server: Server) -> &FigureResult {
         let server = result.servers.iter().find(|s| s.server == server.name()).unwrap();
         &server.figures[0]
     }
@@ -405,7 +405,7 @@ pub(super) mod tests {
         assert!((ratio.centre - 8.0_f64.sqrt()).abs() < 1e-9);
         let cpu = &result.servers[1].figures[1];
         assert_eq!(cpu.to_reference.unwrap().pairs, 1);
-        assert_eq!(rate(&result, Server::H2o).verdict, Some(Verdict::NoDifferenceShown));
+        assert_eq!(rate(&result, Server::H2o).verdict, None);
     }
 
     #[test]

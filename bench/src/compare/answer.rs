@@ -1,18 +1,14 @@
 //! The right answer of a cell, and whether a server gives it: byte for byte, before a measurement
 //! and now and then during it.
 
-use super::certificate::{TlsStream, over};
 use super::configuration::Assignment;
 use super::peer::Server;
-use crate::response::{Framer, Head, HeadMemory};
-use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, recv};
-use rustls::ClientConfig;
+use crate::dial::{Connection, DialError};
+use crate::once::{self, OnceError, Response};
+use crate::tls::{TlsOptionsError, TlsSettings};
 use std::fs;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsRawFd;
-use std::sync::Arc;
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long one answer may take.
@@ -21,13 +17,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How an answer is not as it must be.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AnswerError {
-    /// It does not come, or not over TLS as asked.
-    #[error("does not answer GET {path}: {error}")]
-    None {
+    /// What is right is not known.
+    #[error("cannot read the file that is asked for: {0}")]
+    File(io::Error),
+    /// TLS cannot be spoken.
+    #[error(transparent)]
+    Tls(#[from] TlsOptionsError),
+    /// There is no connection.
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    /// It does not come, or is no response.
+    #[error("GET {path}: {error}")]
+    Exchange {
         /// What was asked for.
         path: String,
         /// What happened instead.
-        error: io::Error,
+        error: OnceError,
     },
     /// It differs.
     #[error("answers GET {path} wrongly: {what}")]
@@ -51,54 +56,22 @@ pub(super) struct Expected {
     close: bool,
     /// The body, where the server has it from the file.
     body: Option<Vec<u8>>,
-    tls: Option<Arc<ClientConfig>>,
-}
-
-/// A connection on which an answer came.
-pub(super) enum Connection {
-    Plain(TcpStream),
-    Tls(Box<TlsStream>),
-}
-
-impl Connection {
-    /// Whether the server has closed it.
-    pub(super) fn is_closed(&self) -> bool {
-        let socket = match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(stream) => stream.get_ref(),
-        };
-        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        // Tickets of TLS may wait to be read: that is no end.
-        !matches!(recv(socket.as_raw_fd(), &mut [0], flags), Ok(1..) | Err(Errno::EAGAIN))
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(socket) => socket.read(buffer),
-            Self::Tls(stream) => stream.read(buffer),
-        }
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Plain(socket) => socket.write_all(bytes),
-            Self::Tls(stream) => stream.write_all(bytes),
-        }
-    }
+    tls: Option<TlsSettings>,
 }
 
 impl Expected {
     /// Of `server` in its cell; none where the load verifies everything by itself.
-    pub(super) fn of(server: Server, assignment: &Assignment<'_>) -> io::Result<Option<Self>> {
+    pub(super) fn of(
+        server: Server,
+        assignment: &Assignment<'_>,
+    ) -> Result<Option<Self>, AnswerError> {
         let Some(get) = assignment.cell.request() else { return Ok(None) };
         let address = assignment.address;
         let path = format!("/{}", get.file_name());
         let field = get.part.field().map_or(String::new(), |field| format!("{field}\r\n"));
         let body_bytes = get.part.body_bytes(get.file_bytes);
-        let body = match server.serves_the_file() {
-            true => Some(fs::read(assignment.file())?[..body_bytes].to_vec()),
-            false => None,
-        };
+        let file = || fs::read(assignment.file()).map_err(AnswerError::File);
+        let body = server.serves_the_file().then(file).transpose()?;
         Ok(Some(Self {
             request: format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{field}\r\n"),
             address,
@@ -106,62 +79,35 @@ impl Expected {
             status: get.part.status(),
             body_bytes,
             close: get.close,
-            body,
-            tls: get.tls.then(|| assignment.certificate.client()).transpose()?,
+            body: body.map(|mut body| {
+                body.truncate(body_bytes);
+                body
+            }),
+            tls: get.tls.then(|| assignment.certificate.tls()).transpose()?,
         }))
     }
 
     /// Asks once, on a connection of its own, which is handed back as it is after the answer.
     pub(super) fn ask(&self) -> Result<Connection, AnswerError> {
-        let mut stream = self.connect().map_err(|error| self.missing(error))?;
-        stream.write_all(self.request.as_bytes()).map_err(|error| self.missing(error))?;
-        let (head, answer) = self.receive(&mut stream)?;
-        let right = |is: bool, what| match is {
-            true => Ok(()),
-            false => Err(AnswerError::Wrong { path: self.path.clone(), what }),
-        };
+        let mut connection = Connection::dial(self.address, self.tls.as_ref(), PATIENCE)?;
+        let wrong = |what| AnswerError::Wrong { path: self.path.clone(), what };
+        let right = |is: bool, what| if is { Ok(()) } else { Err(wrong(what)) };
+        let most = self.body_bytes as u64;
+        let Response { head, body, .. } =
+            once::exchange(&mut connection, self.request.as_bytes(), most).map_err(|error| {
+                match error {
+                    OnceError::TooLong(_) => wrong("the length is another one"),
+                    error => AnswerError::Exchange { path: self.path.clone(), error },
+                }
+            })?;
         right(head.status == self.status, "the status is another one")?;
-        right(head.body_bytes == self.body_bytes as u64, "the length is another one")?;
+        right(body.len() == self.body_bytes, "the length is another one")?;
         match &self.body {
-            Some(body) => right(answer.ends_with(body), "the body is not that of the file")?,
+            Some(expected) => right(body == *expected, "the body is not that of the file")?,
             // What answers without reading the request must have been told of its connections.
             None => right(head.persistent != self.close, "the connection is not kept as told")?,
         }
-        Ok(stream)
-    }
-
-    fn connect(&self) -> io::Result<Connection> {
-        let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(match &self.tls {
-            Some(config) => Connection::Tls(Box::new(over(stream, Arc::clone(config))?)),
-            None => Connection::Plain(stream),
-        })
-    }
-
-    /// The whole answer, head included, and what its head says.
-    fn receive(&self, stream: &mut Connection) -> Result<(Head, Vec<u8>), AnswerError> {
-        let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
-        let (mut answer, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
-        let wrong = |what| AnswerError::Wrong { path: self.path.clone(), what };
-        loop {
-            let received = stream.read(&mut buffer).map_err(|error| self.missing(error))?;
-            if received == 0 {
-                return Err(wrong("it is cut off"));
-            }
-            answer.extend_from_slice(&buffer[..received]);
-            let mut input = &buffer[..received];
-            match framer.next(&mut input, &mut memory) {
-                Ok(Some(head)) => return Ok((head, answer)),
-                Ok(None) => {}
-                Err(_) => return Err(wrong("it cannot be framed")),
-            }
-        }
-    }
-
-    fn missing(&self, error: io::Error) -> AnswerError {
-        AnswerError::None { path: self.path.clone(), error }
+        Ok(connection)
     }
 }
 
@@ -170,6 +116,7 @@ mod tests {
     use super::*;
     use crate::compare::cell::Cell;
     use crate::compare::certificate::Certificate;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
 
     /// What is said of a server that gives `answer` to everything, in a cell of 1 KiB.
@@ -207,8 +154,8 @@ mod tests {
             (answer("404 Not Found", &body), "status"),
             (answer("200 OK", &body[1..]), "length"),
             (answer("200 OK", &format!("{}b", &body[1..])), "not that of the file"),
-            (answer("200 OK", &body)[..500].to_owned(), "cut off"),
-            ("hello\r\n\r\n".to_owned(), "framed"),
+            (answer("200 OK", &body)[..500].to_owned(), "before the answer was complete"),
+            ("hello\r\n\r\n".to_owned(), "cannot be read"),
         ] {
             let said = said_of(&text).unwrap_err();
             assert!(said.contains(what), "{what}: {said}");

@@ -2,22 +2,17 @@
 //!
 //! A P-256 key made anew for each comparison; nothing of it outlives the directory it is in.
 
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use crate::tls::{TlsOptions, TlsOptionsError, TlsSettings, TlsVersion};
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Where the certificate and its key are.
 #[derive(Clone, Debug)]
 pub struct Certificate {
     directory: PathBuf,
 }
-
-/// What a connection over TLS is to the one who reads and writes.
-pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 impl Certificate {
     /// Makes one for `localhost` and 127.0.0.1, and keeps it in a directory.
@@ -30,7 +25,6 @@ impl Certificate {
         fs::write(this.certificate(), &certificate)?;
         fs::write(this.key(), &key)?;
         fs::write(this.both(), certificate + &key)?;
-        fs::write(this.der(), made.cert.der())?;
         Ok(this)
     }
 
@@ -54,33 +48,21 @@ impl Certificate {
         self.directory.join("both.pem")
     }
 
-    fn der(&self) -> PathBuf {
-        self.directory.join("certificate.der")
-    }
-
-    /// A client that trusts the certificate and no other, and speaks what the comparison's servers
-    /// are told to speak: TLS 1.3 with AES-128-GCM.
-    pub(super) fn client(&self) -> io::Result<Arc<ClientConfig>> {
-        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
-        let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
-        provider.cipher_suites = vec![suite];
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from(fs::read(self.der())?)).map_err(io::Error::other)?;
-        let config = ClientConfig::builder_with_provider(Arc::new(provider))
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(io::Error::other)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Arc::new(config))
+    /// How a client speaks that trusts the certificate and no other, and offers what the
+    /// comparison's servers are told to speak: TLS 1.3 with AES-128-GCM.
+    pub(super) fn tls(&self) -> Result<TlsSettings, TlsOptionsError> {
+        let options = TlsOptions {
+            versions: vec![TlsVersion::Tls13],
+            ciphers: vec![CIPHER.parse().expect("a name that is spoken")],
+            cacert: Some(self.certificate()),
+            ..TlsOptions::default()
+        };
+        options.check(&Ipv4Addr::LOCALHOST.to_string())
     }
 }
 
-/// TLS on a connection that has been made; the handshake is done with the first bytes.
-pub(super) fn over(stream: TcpStream, config: Arc<ClientConfig>) -> io::Result<TlsStream> {
-    let name = ServerName::from(stream.peer_addr()?.ip());
-    let session = ClientConnection::new(config, name).map_err(io::Error::other)?;
-    Ok(StreamOwned::new(session, stream))
-}
+/// The cipher suite that is spoken, by its name.
+pub(super) const CIPHER: &str = "TLS_AES_128_GCM_SHA256";
 
 #[cfg(test)]
 mod tests {
@@ -90,7 +72,7 @@ mod tests {
     fn a_client_is_made_that_trusts_what_was_made() {
         let directory = tempfile::tempdir().unwrap();
         let certificate = Certificate::make(directory.path()).unwrap();
-        assert_eq!(certificate.client().unwrap().crypto_provider().cipher_suites.len(), 1);
+        assert!(certificate.tls().unwrap().verifies());
         let both = fs::read_to_string(certificate.both()).unwrap();
         assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"), "{both}");
     }

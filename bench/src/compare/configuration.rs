@@ -4,8 +4,8 @@
 //! `{{#tls}}` or `{{#plain}}` and a line `{{/tls}}` or `{{/plain}}`: the one is kept in TLS cells,
 //! the other in all others.
 
-use super::certificate::Certificate;
 use super::cell::Cell;
+use super::certificate::Certificate;
 use std::net::SocketAddr;
 use std::path::Path;
 

@@ -159,9 +159,12 @@ mod tests {
     #[test]
     fn what_is_missing_is_skipped_with_a_word_on_how_to_get_it() {
         let mut skipped = Vec::new();
-        let none = found(&[Server::Caddy], |_| None, &mut skipped, |server| {
-            (server.name(), server.origin().to_owned())
-        });
+        let none = found(
+            &[Server::Caddy],
+            |_| None,
+            &mut skipped,
+            |server| (server.name(), server.origin().to_owned()),
+        );
         assert!(none.is_empty());
         assert_eq!(skipped[0].what, "caddy");
         assert!(skipped[0].why.contains("package caddy"));

@@ -27,9 +27,7 @@ pub enum JournalError {
         error: io::Error,
     },
     /// A new one would take its place.
-    #[error(
-        "journal {0} is there already\n  fix: go on with it by --resume {0}, or name another"
-    )]
+    #[error("journal {0} is there already\n  fix: go on with it by --resume {0}, or name another")]
     Exists(String),
     /// A line in the middle is not one.
     #[error("journal {}, line {line}: {error}", path.display())]

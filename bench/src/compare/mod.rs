@@ -1,10 +1,10 @@
 //! Servers side by side: the same load on each, one after the other, in random order.
 //!
 //! Everything runs in a network namespace of its own, with [each server](peer) on the same CPUs by
-//! an equal configuration from `bench/peers/`. For each [cell](cell), client and round the servers
-//! are a [block](mod@order): taken one after the other in an order drawn anew, each started for its
-//! one measurement, [checked](answer) byte for byte, measured, and stopped. Ratios are taken within
-//! blocks, and [what follows from them](analysis) has intervals and verdicts.
+//! an equal configuration from `bench/peers/`. For each [`cell`], client and round the servers are a
+//! block: taken one after the other in an order drawn anew, each started for its one measurement,
+//! checked byte for byte, measured, and stopped. Ratios are taken within blocks, and
+//! [what follows from them](analysis) has intervals and verdicts.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -22,7 +22,6 @@ pub mod comparison;
 pub mod configuration;
 pub mod contender;
 pub mod figure;
-mod interrupt;
 mod journal;
 mod load;
 pub mod namespace;
@@ -72,6 +71,12 @@ pub enum CompareError {
     /// Files for the servers could not be written.
     #[error("cannot write the files to be served: {0}")]
     Files(io::Error),
+    /// The file set could not be made.
+    #[error(transparent)]
+    FileSet(#[from] onering_fileset::store::Error),
+    /// The file set could not be planned.
+    #[error(transparent)]
+    Plan(#[from] onering_fileset::plan::PlanError),
     /// A server's program is there and cannot be read.
     #[error("cannot read the program of {0}: {1}")]
     Program(&'static str, io::Error),
@@ -143,8 +148,7 @@ pub fn compare(
     let fingerprint = fingerprint(&clients, &contenders);
     let mut stage = Stage::new(options)?;
     let missing: Vec<_> = blocks.iter().filter(|block| !journal.has(block)).collect();
-    let interrupted =
-        measure(&mut stage, &missing, &servers, &clients, &mut journal, progress)?;
+    let interrupted = measure(&mut stage, &missing, &servers, &clients, &mut journal, progress)?;
     if let Some(path) = journal.path().filter(|_| interrupted) {
         progress(&format!("go on with it by --resume {}", path.display()));
     }

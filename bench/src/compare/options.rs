@@ -15,6 +15,10 @@ pub(super) const WARMUP: Duration = Duration::from_millis(300);
 /// How long a server is loaded at most to learn the rate of which [`Load::Tails`] offers a share.
 pub(super) const KNEE: Duration = Duration::from_secs(1);
 
+/// The load that the file set of [`Load::Web99`] is made for: the smallest set, 25 directories and
+/// 122 MB, since what is compared is servers and not disks.
+pub(super) const FILE_SET_LOAD: u64 = 1;
+
 /// How long connections wait before memory is read in [`Load::Idle`].
 pub(super) const SETTLE: Duration = Duration::from_secs(1);
 
@@ -74,15 +78,15 @@ pub enum Profile {
 }
 
 /// The cells of [`Profile::Quick`]: requests that are all overhead, and bodies that are all
-/// transfer; connections that stay and connections that do not; a client that does not wait; a mix;
-/// times when nobody is swamped; and what a connection costs that only waits.
+/// transfer; connections that stay and connections that do not; a client that does not wait; times
+/// when nobody is swamped; and what a connection costs that only waits.
 const QUICK_CELLS: [&str; 8] = [
     "1k-64",
+    "10k-64",
     "100k-64",
     "1m-16",
     "1k-close-64",
     "1k-pipe16-64",
-    "web99-64",
     "tails-1k-64",
     "idle-4000",
 ];

@@ -74,8 +74,7 @@ mod tests {
         for round in all.chunk_by(|a, b| a.round == b.round) {
             for cell in CELLS {
                 for client in clients {
-                    let mut here =
-                        round.iter().filter(|b| (b.cell, b.client) == (cell, client));
+                    let mut here = round.iter().filter(|b| (b.cell, b.client) == (cell, client));
                     let block = here.next();
                     assert_eq!(block.is_some(), client.can_make(cell), "{}", cell.name);
                     assert!(here.next().is_none());

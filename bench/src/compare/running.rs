@@ -1,7 +1,7 @@
 //! A server that runs: started, seen to listen, stopped; all by its process id.
 
 use super::configuration::Assignment;
-use super::interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -133,14 +133,16 @@ pub(super) fn keep_to(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// The end of a file of messages, on one line.
+/// The end of a file of messages, on one line that people can still read.
 fn last_lines(file: &Path) -> String {
     let text = fs::read(file).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let mut lines: Vec<_> = text.lines().rev().take(3).collect();
-    lines.reverse();
-    lines.join("; ")
+    let end = text.len().saturating_sub(MESSAGE_BYTES);
+    let lines = String::from_utf8_lossy(&text[end..]).into_owned();
+    lines.lines().collect::<Vec<_>>().join("; ")
 }
+
+/// How much of what a server has written is shown if it fails.
+const MESSAGE_BYTES: usize = 300;
 
 #[cfg(test)]
 mod tests {

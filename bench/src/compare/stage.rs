@@ -12,18 +12,21 @@ use super::certificate::Certificate;
 use super::comparison::Measurement;
 use super::configuration::Assignment;
 use super::contender::Found;
-use super::interrupt::Interrupt;
 use super::load::run::Run;
 use super::load::{LoadError, Taken, idle, wrk};
-use super::options::{Client, Options};
+use super::options::{Client, FILE_SET_LOAD, Options};
 use super::order::Block;
 use super::peer::{OPENSSL_SETTINGS, Server};
 use super::running::{Running, ServerError};
+use crate::interrupt::Interrupt;
+use onering_fileset::plan::Directories;
+use onering_fileset::store::{self, Control, Order};
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -52,6 +55,8 @@ pub(super) struct Stage<'a> {
     interrupt: Interrupt,
     files: TempDir,
     root: PathBuf,
+    /// The document root of [`Load::Web99`].
+    file_set: PathBuf,
     certificate: Certificate,
     next_port: u16,
 }
@@ -79,7 +84,11 @@ impl<'a> Stage<'a> {
         }
         fs::write(files.path().join(OPENSSL), OPENSSL_SETTINGS).map_err(CompareError::Files)?;
         let certificate = Certificate::make(files.path()).map_err(CompareError::Files)?;
-        Ok(Self { options, interrupt, files, root, certificate, next_port: FIRST_PORT })
+        let file_set = files.path().join("file-set");
+        if options.cells.iter().any(|cell| cell.load == Load::Web99) {
+            make_file_set(&file_set)?;
+        }
+        Ok(Self { options, interrupt, files, root, file_set, certificate, next_port: FIRST_PORT })
     }
 
     /// Whether this program has been told to end.
@@ -107,7 +116,7 @@ impl<'a> Stage<'a> {
             .tempdir_in(self.files.path())?;
         let assignment = Assignment {
             address,
-            root: &self.root,
+            root: if block.cell.load == Load::Web99 { &self.file_set } else { &self.root },
             scratch: scratch.path(),
             cpus: &self.options.server_cpus,
             cell: block.cell,
@@ -161,11 +170,23 @@ impl<'a> Stage<'a> {
                 cpus,
                 duration,
                 server,
+                file_set: &self.file_set,
                 scratch: assignment.scratch,
             }
             .measure(expected, &self.interrupt),
         }
     }
+}
+
+/// Writes the file set of [`Load::Web99`].
+fn make_file_set(directory: &Path) -> Result<(), CompareError> {
+    let order = Order {
+        directories: Directories::for_load(FILE_SET_LOAD)?,
+        seed: None,
+        writers: NonZero::<usize>::MIN,
+    };
+    store::generate(directory, &order, &Control::default())?;
+    Ok(())
 }
 
 /// Name of OpenSSL's settings for clients.

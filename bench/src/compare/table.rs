@@ -2,6 +2,7 @@
 
 use super::analysis::{CellResult, FigureResult, Loss, ServerResult, Warning};
 use super::comparison::{Comparison, Skipped};
+use super::peer::Server;
 use crate::statistics::{PAIRS_FOR_LEVEL, Ratio, Verdict, level_of};
 use std::fmt;
 
@@ -58,7 +59,7 @@ impl Comparison {
         let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         writeln!(
             f,
-            "{} rounds of {} s; servers on CPU {}, clients on CPU {}; {}; seed {}",
+            "Rounds: {}, of {} s; servers on CPU {}, clients on CPU {}; {}; seed {}",
             settings.rounds,
             settings.duration_ms as f64 / 1e3,
             list(&settings.server_cpus),
@@ -77,9 +78,13 @@ impl Comparison {
             writeln!(f, "{warning}.")?;
         }
         let figures = self.cells.iter().flat_map(|cell| &cell.servers).flat_map(|s| &s.figures);
-        let verdicts = figures.filter(|figure| figure.verdict.is_some()).count();
-        let wrong = (1.0 - level_of(rounds)) * verdicts as f64;
-        writeln!(f, "Of {verdicts} verdicts about {wrong:.0} must be expected to err by chance.")
+        match figures.filter(|figure| figure.verdict.is_some()).count() {
+            0 => Ok(()),
+            verdicts => {
+                let wrong = (1.0 - level_of(rounds)) * verdicts as f64;
+                writeln!(f, "Of {verdicts} verdicts up to {wrong:.0} err by chance, as a rule.")
+            }
+        }
     }
 
     fn write_losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,15 +113,19 @@ fn write_cell(f: &mut fmt::Formatter<'_>, cell: &CellResult, rounds: usize) -> f
         }
     }
     for figure in figures {
-        writeln!(
-            f,
-            "  {:<24} {:>10}  {:<23} {:<38} {}",
+        let line = format!(
+            "  {:<24} {:>10}  {:<23} {:<40} {}",
             figure.to_string(),
             "median",
             "(least–greatest)",
             format!("÷ {reference}"),
-            "÷ floor"
-        )?;
+            if servers.iter().any(|server| server.server == Server::Floor.name()) {
+                "÷ floor"
+            } else {
+                ""
+            }
+        );
+        writeln!(f, "{}", line.trim_end())?;
         for server in servers {
             if let Some(result) = server.figures.iter().find(|result| result.figure == figure) {
                 write_line(f, server, result)?;
@@ -134,7 +143,7 @@ fn write_line(
     let FigureResult { figure, median, range: [least, greatest], .. } = *result;
     let range = format!("({}–{})", figure.text(least), figure.text(greatest));
     let line = format!(
-        "    {:<22} {:>10}  {range:<23} {:<18} {:<19} {}",
+        "    {:<22} {:>10}  {range:<23} {:<20} {:<19} {}",
         server.server,
         figure.text(median),
         Shown(result.to_reference),
@@ -176,7 +185,6 @@ mod tests {
     use crate::compare::analysis::analyse;
     use crate::compare::analysis::tests::{measurements, settings};
     use crate::compare::comparison::SchemaName;
-    use crate::compare::peer::Server;
     use crate::fingerprint::{Fingerprint, Subject};
 
     fn comparison(shares: &[(Server, f64)]) -> Comparison {
@@ -204,8 +212,8 @@ mod tests {
         ]);
         let text = comparison.to_string();
         for part in [
-            "6 rounds of 3 s; servers on CPU 0, clients on CPU 1; cubic; seed 1\n",
-            "Of 6 verdicts about 0 must be expected",
+            "Rounds: 6, of 3 s; servers on CPU 0, clients on CPU 1; cubic; seed 1\n",
+            "Of 6 verdicts up to 0 err by chance",
             "1 KiB, keep-alive, 64 connections; client: run\n  requests/s ",
             "    onering                    109400  (80800–140000)",
             "] behind ",

@@ -6,7 +6,7 @@ pub(super) mod wrk;
 
 use super::answer::{AnswerError, Expected};
 use super::figure::Figures;
-use super::interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::process::ProcessError;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -99,7 +99,7 @@ pub(super) fn watch(
     Ok(Watched { output: child.wait_with_output()?, sampled })
 }
 
-/// The last line of what a client said.
-fn last_words(said: &[u8]) -> String {
-    String::from_utf8_lossy(said).trim().lines().last().unwrap_or_default().to_owned()
+/// The first line of what a client said, which is what went wrong; the rest may be on how to use it.
+fn first_line(said: &[u8]) -> String {
+    String::from_utf8_lossy(said).trim().lines().next().unwrap_or_default().to_owned()
 }

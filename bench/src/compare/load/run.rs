@@ -1,12 +1,12 @@
 //! This program's `run` as the client, in a process of its own.
 
-use super::{LoadError, Taken, last_words, watch};
+use super::{LoadError, Taken, first_line, watch};
 use crate::compare::answer::Expected;
 use crate::compare::cell::{Cell, Get, Load, TAILS_SHARE};
 use crate::compare::figure::Figures;
-use crate::compare::interrupt::Interrupt;
-use crate::compare::options::{KNEE, WARMUP};
-use crate::report::RunReport;
+use crate::compare::options::{FILE_SET_LOAD, KNEE, WARMUP};
+use crate::interrupt::Interrupt;
+use crate::result::RunResult;
 use nix::unistd::Pid;
 use std::fs;
 use std::net::SocketAddr;
@@ -25,6 +25,8 @@ pub(in crate::compare) struct Run<'a> {
     pub(in crate::compare) duration: Duration,
     /// The server's process.
     pub(in crate::compare) server: Pid,
+    /// The directory that the file set of the SPECweb99-style mix lies in.
+    pub(in crate::compare) file_set: &'a Path,
     /// A directory for the result.
     pub(in crate::compare) scratch: &'a Path,
 }
@@ -60,20 +62,31 @@ impl Run<'_> {
         let mut command = self.command(duration, rate);
         command.arg("--json").arg(&result);
         let watched = watch(&mut command, expected, interrupt)?;
-        let report = fs::read(&result).ok().and_then(|json| serde_json::from_slice(&json).ok());
-        let report: RunReport =
-            report.ok_or_else(|| LoadError::Client(last_words(&watched.output.stderr)))?;
-        let errors = report.errors.kinds().into_iter().filter(|(_, count)| *count > 0);
+        let json = fs::read(&result).unwrap_or_default();
+        let result: RunResult = serde_json::from_slice(&json)
+            .map_err(|_| LoadError::Client(first_line(&watched.output.stderr)))?;
+        let [window] = &*result.windows else {
+            return Err(LoadError::Client("it has not measured one window".to_owned()));
+        };
+        let counts = window.counts();
+        let resident = counts.server.known().and_then(|server| server.resident);
+        // A quantile of nothing is none.
+        let response = counts.response().filter(|response| !response.is_empty());
+        let quantile = |quantile| response.as_ref().map(|times| times.quantile_us(quantile));
+        let errors = counts.errors.kinds().map(|(kind, count)| (kind.to_owned(), count));
         Ok(Taken {
             figures: Figures {
-                requests_per_s: Some(report.requests_per_s),
-                server_cpu_us_per_request: report.server.and_then(|cost| cost.cpu_us_per_request),
-                ..Figures::default()
+                requests_per_s: Some(window.figures().requests_per_s),
+                server_cpu_us_per_request: window.figures().server_cpu_us_per_request,
+                server_memory_bytes: resident.map(|resident| resident.end_bytes as f64),
+                response_p99_us: quantile(0.99),
+                response_p999_us: quantile(0.999),
+                idle_connection_bytes: None,
             },
-            requests: report.requests,
-            errors: errors.map(|(kind, count)| (kind.to_owned(), count)).collect(),
+            requests: counts.requests,
+            errors: errors.collect(),
             sampled: watched.sampled,
-            client_is_the_limit: report.client_is_the_limit(),
+            client_is_the_limit: result.client_is_the_limit() || result.is_behind_schedule(),
         })
     }
 
@@ -83,7 +96,14 @@ impl Run<'_> {
         let Self { program, address, cell, cpus, server, .. } = *self;
         let cpus = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let mut command = Command::new(program);
-        command.args(["run", "--connections", &cell.connections.to_string(), "--cpus", &cpus]);
+        command.args([
+            "run",
+            "--quiet",
+            "--connections",
+            &cell.connections.to_string(),
+            "--cpus",
+            &cpus,
+        ]);
         command.args(["--duration", &milliseconds(duration)]);
         command.args(["--warmup", &milliseconds(WARMUP)]);
         command.args(["--server-pid", &server.to_string()]);
@@ -99,8 +119,14 @@ impl Run<'_> {
                 let file = cell.request().map_or(String::new(), |get| get.file_name());
                 command.args(["--target", &url(address, true, &file)]);
             }
-            Load::Web99 | Load::Idle { .. } => {
-                command.args(["--target", &url(address, cell.tls(), "")]);
+            Load::Web99 => {
+                command.args(["--workload", "web99", "--mix", "static"]);
+                command.arg("--fileset").arg(self.file_set);
+                command.args(["--load", &FILE_SET_LOAD.to_string()]);
+                command.args(["--target", &url(address, false, "")]);
+            }
+            Load::Idle { tls } => {
+                command.args(["--target", &url(address, tls, "")]);
             }
         }
         if let Some(rate) = rate {
@@ -142,6 +168,7 @@ mod tests {
             cpus: &[1, 2],
             duration: Duration::from_secs(3),
             server: Pid::from_raw(7),
+            file_set: Path::new("/f"),
             scratch: Path::new("/s"),
         };
         let command = run.command(run.duration, rate);
@@ -150,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_command_line_says_what_the_cell_is() {
-        let common = "run --connections 64 --cpus 1,2 --duration 3000ms --warmup 300ms \
+        let common = "run --quiet --connections 64 --cpus 1,2 --duration 3000ms --warmup 300ms \
                       --server-pid 7";
         assert_eq!(
             line("1k-pipe16-64", None),
@@ -166,6 +193,8 @@ mod tests {
         assert!(line("102b-close-64", None).ends_with("/102.bin --status 200 --close"));
         assert!(line("tails-1k-64", Some(7000.4)).ends_with("--rate 7000 --arrivals poisson"));
         assert!(line("tls-1k-64", None).contains("--target https://127.0.0.1:8000/1024.bin"));
+        let web99 = "--workload web99 --mix static --fileset /f --load 1 --target";
+        assert!(line("web99-64", None).contains(web99));
         assert!(line("tls-resumed-64", None).contains("--workload handshake --tls-resume 100"));
     }
 }

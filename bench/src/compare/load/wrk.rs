@@ -1,12 +1,11 @@
 //! wrk as a second client: what it prints, read.
 
-use super::{LoadError, Taken, last_words, watch};
+use super::{LoadError, Taken, first_line, watch};
 use crate::compare::answer::Expected;
 use crate::compare::cell::{Cell, Get};
 use crate::compare::figure::Figures;
-use crate::compare::interrupt::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::process::Group;
-use crate::report::per;
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,7 +49,8 @@ pub(in crate::compare) fn measure(
     Ok(Taken {
         figures: Figures {
             requests_per_s: Some(printed.requests_per_s),
-            server_cpu_us_per_request: per(server.usage.cpu.as_secs_f64() * 1e6, printed.requests),
+            server_cpu_us_per_request: (printed.requests > 0)
+                .then(|| server.usage.cpu.as_secs_f64() * 1e6 / printed.requests as f64),
             server_memory_bytes: Some(server.memory.end_bytes as f64),
             ..Figures::default()
         },
@@ -86,7 +86,7 @@ pub(in crate::compare) fn command(
 /// The figures in what it printed.
 fn read(output: &Output) -> Result<Printed, WrkError> {
     if !output.status.success() {
-        return Err(WrkError::Failed(last_words(&output.stderr)));
+        return Err(WrkError::Failed(first_line(&output.stderr)));
     }
     parse(&String::from_utf8_lossy(&output.stdout))
 }
