@@ -12,6 +12,7 @@ use onering_bench::request::{Persistence, Version};
 use onering_bench::workload::Workload;
 use onering_bench::workload::web99::Web99;
 use onering_bench::workload::web99::parameters::{Mix, Parameters, Paths, Wanted};
+use onering_bench::workload::web99::posts::Ledger;
 use onering_fileset::laws::{RequestKind, mean_body_bytes};
 use onering_fileset::name::Name;
 use onering_fileset::plan::Directories;
@@ -35,7 +36,7 @@ fn parameters() -> Arc<Parameters> {
     let wanted = Wanted {
         host: "127.0.0.1:8080".to_owned(),
         version: Version::Http11,
-        directories: Directories::for_load(USERS as u64).unwrap(),
+        directories: Directories::for_load(USERS as u64).expect("a load"),
         set_seed: 1,
         seed: SEED,
         mix: Mix::Full,
@@ -43,7 +44,7 @@ fn parameters() -> Arc<Parameters> {
         users: USERS as u32,
         duration: Duration::from_secs(3600),
     };
-    Arc::new(Parameters::new(wanted).unwrap())
+    Arc::new(Parameters::new(wanted).expect("a run"))
 }
 
 /// What one user's line has carried, and in which time.
@@ -62,7 +63,7 @@ fn run(
 ) -> (Observed, Vec<Carried>) {
     let parameters = parameters();
     let mut observed = Observed::new(parameters.wanted().directories);
-    let mut web99 = Web99::new(&parameters, 0, USERS);
+    let mut web99 = Web99::new(&parameters, &Ledger::default(), 0, USERS);
     let start = Instant::now();
     let carried = (0..USERS).map(|user| {
         let (mut line, mut now) = (Line::new(pace), start);
@@ -179,7 +180,7 @@ fn other_laws_are_found_out() {
     let mut dealt = 0_u64;
     let mut another_card = |name: Name| {
         dealt += 1;
-        let class = if dealt % 1000 == 0 { 3 - name.class() } else { name.class() };
+        let class = if dealt.is_multiple_of(1000) { 3 - name.class() } else { name.class() };
         Name::new(name.directory(), class, name.file()).unwrap()
     };
     let off = |distort: &mut dyn FnMut(Name) -> Name| -> Vec<String> {
