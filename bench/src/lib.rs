@@ -7,6 +7,8 @@
 //! | [`target`] | URLs, lists of them, which may be loaded | sockets |
 //! | [`request`] | request bytes prepared before the run | sockets, clocks |
 //! | [`response`] | where responses end, from bytes cut anywhere | sockets, clocks |
+//! | [`tls`] | TLS connections of a client | sockets |
+//! | [`dial`] | a connection that is waited for, plain or with TLS | HTTP |
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
 //! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
@@ -31,6 +33,10 @@ pub mod target;
 pub mod request;
 
 pub mod response;
+
+pub mod tls;
+
+pub mod dial;
 
 pub mod workload;
 
