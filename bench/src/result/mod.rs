@@ -15,6 +15,7 @@
 pub mod cost;
 pub mod latencies;
 pub mod load;
+mod text;
 pub mod window;
 
 use load::{Generator, Load};
