@@ -6,15 +6,26 @@
 //! | [`window`] | one measured interval: counts, and figures that follow from them |
 //! | [`cost`] | what the interval cost generators and server |
 //! | [`latencies`] | a histogram, in memory and in a file |
+//! | [`read`] | files, and whether what they say can be |
+//! | [`merge`] | results of several generators of one run as one |
+//! | [`disclosure`], [`curve`] | SPECweb99-style rows and SPECweb96-style points |
 //!
 //! The JSON of a file is [`RunResult`] as it stands; [`RUN_SCHEMA`] names its version, and any change
 //! takes a new one, since readers refuse what they do not know. Whatever is counted is an integer,
 //! and whatever people read is reckoned from it, so that results of several generators add up
 //! exactly and in any order. Nothing here knows how a result was measured.
 
+mod check;
 pub mod cost;
+pub mod curve;
+pub mod disclosure;
 pub mod latencies;
 pub mod load;
+pub mod merge;
+pub mod read;
+#[cfg(test)]
+mod sample;
+mod text;
 pub mod window;
 
 use load::{Generator, Load};
@@ -55,7 +66,8 @@ pub enum SchemaName {
 impl RunResult {
     /// Connections held open by all generators together.
     pub fn connections(&self) -> u64 {
-        self.generators.iter().map(|generator| generator.model.connections()).sum()
+        let own = |generator: &Generator| generator.model.connections();
+        self.generators.iter().map(own).fold(0, u64::saturating_add)
     }
 
     /// Whether requests were due at planned moments.
@@ -65,12 +77,14 @@ impl RunResult {
 
     /// Right responses of all windows.
     pub fn requests(&self) -> u64 {
-        self.windows.iter().map(|window| window.counts().requests).sum()
+        let own = |window: &Window| window.counts().requests;
+        self.windows.iter().map(own).fold(0, u64::saturating_add)
     }
 
     /// What went wrong in all windows, all kinds together.
     pub fn errors(&self) -> u64 {
-        self.windows.iter().map(|window| window.counts().errors.total()).sum()
+        let own = |window: &Window| window.counts().errors.total();
+        self.windows.iter().map(own).fold(0, u64::saturating_add)
     }
 
     /// Whether a generator had no time left in some window, so that it may have held the server
