@@ -92,7 +92,7 @@ impl RunResult {
 fn is_at_end(error: &serde_json::Error, text: &[u8]) -> bool {
     let last = text.iter().rev().position(|&byte| byte == b'\n').unwrap_or(text.len());
     let lines = text.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    error.is_eof() || (error.line() == lines && error.column() >= last)
+    error.is_eof() || (error.is_syntax() && error.line() == lines && error.column() >= last)
 }
 
 /// At most [`FILE_BYTES_MAX`] bytes, whatever the path names.

@@ -168,6 +168,9 @@ impl RunResult {
 
     fn fmt_window(&self, f: &mut fmt::Formatter<'_>, counts: &Counts) -> fmt::Result {
         writeln!(f)?;
+        if self.windows.len() > 1 {
+            writeln!(f, "  -- {}", counts.name)?;
+        }
         if counts.requests == 0 {
             writeln!(f, "  {}: nothing was answered", counts.name)?;
         } else {
@@ -486,7 +489,7 @@ mod tests {
         assert!(text.contains("=>         1") && text.contains("339.9"), "{text}");
         assert!(text.contains("\n  class 3"), "{text}");
         let text = sample::web96().to_string();
-        assert!(text.contains("\n  =>            2000        2000      100.00"), "{text}");
+        assert!(text.contains("\n  =>         2000        2000      100.00"), "{text}");
         let tls = with(sample::closed(), |counts| {
             counts.handshakes.full = 1;
             counts.tls = Latencies::from(&{
