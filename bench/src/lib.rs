@@ -7,10 +7,13 @@
 //! | [`target`] | URLs, lists of them, which may be loaded | sockets |
 //! | [`request`] | request bytes prepared before the run | sockets, clocks |
 //! | [`response`] | where responses end, from bytes cut anywhere | sockets, clocks |
+//! | [`tls`] | TLS connections of a client | sockets |
+//! | [`dial`] | a connection that is waited for, plain or with TLS | HTTP |
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
 //! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
-//! | [`process`] | CPU time and context switches of a server's processes | HTTP |
+//! | [`process`] | CPU time, context switches and memory of a server's processes | HTTP |
+//! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
 //! | [`report`] | a run's result, as text and JSON | how it was measured |
 //! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
 //! | [`floor`] | a bare ring that answers canned bytes: the floor for servers | HTTP, but for the end of a head |
@@ -21,8 +24,8 @@
 //! What a figure means: a request counts when its response was right (status 200, the expected
 //! length); latency runs from the moment a request is queued to be sent until the last byte of its
 //! response has been taken in, so that connections × requests in flight ÷ rate is the mean latency;
-//! the server's CPU time is that of its process and all descendants, read at both ends of the very
-//! interval in which requests are counted. Where client and server share a machine, compare CPU
+//! the server's CPU time is that of its process and all that belong to it, which may come and go, read
+//! at both ends of the very interval in which requests are counted. Where client and server share a machine, compare CPU
 //! time per request before rates: a rate says as much about the client.
 
 pub mod target;
@@ -31,6 +34,10 @@ pub mod request;
 
 pub mod response;
 
+pub mod tls;
+
+pub mod dial;
+
 pub mod workload;
 
 pub mod line;
@@ -38,6 +45,8 @@ pub mod line;
 pub mod tally;
 
 pub mod process;
+
+pub mod fingerprint;
 
 pub mod report;
 

@@ -1,1 +1,4 @@
-//! The sysctl and NIC bundle: not built yet.
+//! The sysctl and NIC bundle. So far there is what every other part of it rests on: the defaults of
+//! the kernel's settings, with the source of each.
+
+pub mod defaults;

@@ -14,6 +14,10 @@
 //! | has the whole of a response | [`Workload::end`] | counts it, or the first `Wrong` |
 //! | loses the connection before | [`Workload::lost`], for each request in flight | counts the loss |
 
+mod file;
+pub mod web96;
+pub mod web99;
+
 use crate::request::Persistence;
 use crate::response::{Head, HeadMemory};
 use onering::ring::SendBuf;

@@ -116,11 +116,17 @@ pub fn first_line(name: Name) -> [u8; FIRST_LINE_BYTES] {
 
 /// Where the validation markers of a file are, in ascending order, and what they must be.
 pub fn markers(name: Name) -> impl Iterator<Item = (usize, u8)> {
+    markers_from(name, 0)
+}
+
+/// The validation markers of a file at an offset and behind it, found without those before it.
+pub fn markers_from(name: Name, offset: usize) -> impl Iterator<Item = (usize, u8)> {
     let path = name.path();
     let size = name.size() as usize;
-    let offsets = (0..).map(|k| if k == 0 { LINE_BYTES } else { k * MARKER_INTERVAL });
-    let characters = path.into_iter().cycle();
-    offsets.take_while(move |&offset| offset < size).zip(characters)
+    let place = |k: usize| if k == 0 { LINE_BYTES } else { k * MARKER_INTERVAL };
+    let first = if offset <= place(0) { 0 } else { offset.div_ceil(MARKER_INTERVAL) };
+    let markers = (first..).map(move |k| (place(k), path[k % path.len()]));
+    markers.take_while(move |&(place, _)| place < size)
 }
 
 /// Fills with characters from `?` (0x3f) to `~` (0x7e), eight at a time.

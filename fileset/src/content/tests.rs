@@ -58,6 +58,18 @@ fn every_file_of_a_directory_is_as_described() {
 }
 
 #[test]
+fn markers_are_found_from_anywhere() {
+    for name in [name(12, 0, 0), name(12, 1, 8), name(12, 2, 8)] {
+        let all: Vec<_> = markers(name).collect();
+        for offset in 0..name.size() as usize {
+            let behind: Vec<_> = markers_from(name, offset).collect();
+            let expected = all.iter().filter(|&&(place, _)| place >= offset);
+            assert!(expected.eq(&behind), "{name}: from {offset}");
+        }
+    }
+}
+
+#[test]
 fn tags_stand_at_every_marker_that_has_room() {
     let (file, size) = (8, 9216);
     let mut seen: Vec<usize> = (0..200)

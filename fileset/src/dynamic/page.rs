@@ -54,10 +54,15 @@ impl Page<'_> {
         head_bytes + content_bytes + Self::TAIL.len()
     }
 
+    /// The bytes of a page, or of its beginning, that precede the content; `None` if they are not all
+    /// there.
+    pub fn head_bytes(page: &[u8]) -> Option<usize> {
+        memchr::memmem::find(page, BEFORE_CONTENT).map(|at| at + BEFORE_CONTENT.len())
+    }
+
     /// The content of a page, for those who verify it.
     pub fn content(page: &[u8]) -> Option<&[u8]> {
-        let start = memchr::memmem::find(page, BEFORE_CONTENT)? + BEFORE_CONTENT.len();
-        page[start..].strip_suffix(AFTER_CONTENT)
+        page[Self::head_bytes(page)?..].strip_suffix(AFTER_CONTENT)
     }
 }
 
