@@ -41,8 +41,16 @@ pub(super) fn percentiles(id: &str, lines: &[(String, Latencies)]) -> Markup {
         let x = Scale::log_exact((1.0, tail), plot.x_range());
         let y = Scale::log(domain, plot.y_range());
         plot.y_axis(&y, "latency", latency);
-        let marks = [(0.0, "0%"), (0.5, "50%"), (0.9, "90%"), (0.99, "99%"), (0.999, "99.9%"),
-            (0.9999, "99.99%"), (0.99999, "99.999%"), (0.999_999, "99.9999%")];
+        let marks = [
+            (0.0, "0%"),
+            (0.5, "50%"),
+            (0.9, "90%"),
+            (0.99, "99%"),
+            (0.999, "99.9%"),
+            (0.9999, "99.99%"),
+            (0.99999, "99.999%"),
+            (0.999_999, "99.9999%"),
+        ];
         let marks = marks.map(|(q, label)| (1.0 / (1.0 - q), label));
         let marks = marks.into_iter().filter(|(value, _)| *value <= tail * 1.001);
         let marks: Vec<_> = marks.map(|(value, label)| (x.at(value), label.to_owned())).collect();
@@ -54,12 +62,17 @@ pub(super) fn percentiles(id: &str, lines: &[(String, Latencies)]) -> Markup {
             plot.path(&points, &series("line", i));
         }
         plot.names(ends);
-        let of: Vec<String> = lines.iter().map(|(name, latencies)| format!(
-            "{name}: p50 {}, p99 {}, max {}",
-            latency(latencies.quantile_us(0.5)),
-            latency(latencies.quantile_us(0.99)),
-            latency(latencies.max_us())
-        )).collect();
+        let of: Vec<String> = lines
+            .iter()
+            .map(|(name, latencies)| {
+                format!(
+                    "{name}: p50 {}, p99 {}, max {}",
+                    latency(latencies.quantile_us(0.5)),
+                    latency(latencies.quantile_us(0.99)),
+                    latency(latencies.max_us())
+                )
+            })
+            .collect();
         plot.finish(id, "Latency by percentile", &of.join("; "))
     })
 }
@@ -76,7 +89,8 @@ fn percentile_points(latencies: &Latencies, x: &Scale, y: &Scale) -> Vec<Point> 
         seen += bucket.count;
         let left = (count - seen).max(1);
         let after = x.at(count as f64 / left as f64);
-        let far = points.last().is_none_or(|(px, py)| after - px > 0.7 || (height - py).abs() > 0.7);
+        let far =
+            points.last().is_none_or(|(px, py)| after - px > 0.7 || (height - py).abs() > 0.7);
         if far || seen == count {
             points.extend([(before, height), (after, height)]);
         }
@@ -181,13 +195,17 @@ pub(super) fn latency_over_time(id: &str, result: &RunResult) -> Markup {
             // A line breaks where nothing was answered: there is no latency to join.
             for window in &result.windows {
                 let seconds = seconds(window.counts());
-                let answered = |s: &(u64, f64, Option<&Second>)| s.2.is_some_and(|s| s.requests > 0);
+                let answered =
+                    |s: &(u64, f64, Option<&Second>)| s.2.is_some_and(|s| s.requests > 0);
                 for run in seconds.chunk_by(|a, b| answered(a) == answered(b)) {
-                    let points: Vec<Point> = run.iter().filter_map(|(unix_s, part, second)| {
-                        let second = second.filter(|second| second.requests > 0)?;
-                        let middle = unix_s.saturating_sub(origin) as f64 + part / 2.0;
-                        Some((x.at(middle), y.at(second.latencies.quantile_us(quantile))))
-                    }).collect();
+                    let points: Vec<Point> = run
+                        .iter()
+                        .filter_map(|(unix_s, part, second)| {
+                            let second = second.filter(|second| second.requests > 0)?;
+                            let middle = unix_s.saturating_sub(origin) as f64 + part / 2.0;
+                            Some((x.at(middle), y.at(second.latencies.quantile_us(quantile))))
+                        })
+                        .collect();
                     match points[..] {
                         [] => {}
                         [point] => plot.dot(point, &series("dot", i)),
@@ -207,7 +225,9 @@ pub(super) fn latency_over_time(id: &str, result: &RunResult) -> Markup {
 /// Response time over throughput; points that do not count are hollow.
 pub(super) fn load_curve(id: &str, curve: &Curve) -> Markup {
     let points = &curve.points;
-    let most = |figure: fn(&crate::result::curve::Point) -> f64| points.iter().map(figure).fold(0.0, f64::max);
+    let most = |figure: fn(&crate::result::curve::Point) -> f64| {
+        points.iter().map(figure).fold(0.0, f64::max)
+    };
     figure(id, |id, width| {
         let mut plot = Plot::new((width, 300.0), margins(width, 24.0));
         let x = Scale::linear(most(|point| point.achieved_per_s), plot.x_range());
@@ -215,17 +235,22 @@ pub(super) fn load_curve(id: &str, curve: &Curve) -> Markup {
         plot.y_axis(&y, "mean response time, ms", number);
         let marks: Vec<_> = x.ticks().into_iter().map(|n| (x.at(n), number(n))).collect();
         plot.x_axis(&marks, "operations per second");
-        let at = |point: &crate::result::curve::Point| (x.at(point.achieved_per_s), y.at(point.response_ms));
+        let at = |point: &crate::result::curve::Point| {
+            (x.at(point.achieved_per_s), y.at(point.response_ms))
+        };
         plot.path(&points.iter().map(at).collect::<Vec<_>>(), "line s0");
         for point in points {
             plot.dot(at(point), if point.counts() { "dot s0" } else { "dot hollow s0" });
         }
         let description = curve.best().map_or_else(
             || "no load point counts".to_owned(),
-            |best| format!(
-                "at best {} operations per second at {:.1} ms",
-                number(best.achieved_per_s), best.response_ms
-            ),
+            |best| {
+                format!(
+                    "at best {} operations per second at {:.1} ms",
+                    number(best.achieved_per_s),
+                    best.response_ms
+                )
+            },
         );
         plot.finish(id, "Response time over throughput", &description)
     })

@@ -28,7 +28,8 @@ impl Scale {
         let max = if max > 0.0 && max.is_finite() { max } else { 1.0 };
         let rough = max / TICKS_MAX;
         let decade = 10_f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * decade).into_iter().find(|step| *step >= rough);
+        let step =
+            [1.0, 2.0, 5.0, 10.0].map(|n| n * decade).into_iter().find(|step| *step >= rough);
         let step = step.unwrap_or(rough);
         Self { kind: Kind::Linear { step }, domain: (0.0, (max / step).ceil() * step), range }
     }

@@ -182,8 +182,11 @@ mod tests {
         let ends = [100.0, 101.0, 99.0, 259.0, 258.0];
         plot.names(ends.into_iter().map(|y| (y, "name".into(), "series".into())).collect());
         let svg = plot.finish("a", "", "").into_string();
-        let mut ys: Vec<f64> = svg.split(" y=\"").skip(1)
-            .map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect();
+        let mut ys: Vec<f64> = svg
+            .split(" y=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap().parse().unwrap())
+            .collect();
         ys.sort_by(f64::total_cmp);
         assert_eq!(ys.len(), 5);
         assert!(ys.windows(2).all(|pair| pair[1] - pair[0] >= LINE - 0.1), "{ys:?}");
