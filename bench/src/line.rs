@@ -92,7 +92,7 @@ impl Pace {
 #[derive(Clone, Debug)]
 pub struct Line {
     pace: Pace,
-    /// When the operation might have begun, once one has ended.
+    /// When an operation may begin, from the end of one until the next begins.
     next: Option<Instant>,
     awaits: Awaits,
 }
@@ -111,11 +111,14 @@ impl Line {
         Self { pace, next: None, awaits: Awaits::FirstByte { late: Duration::ZERO } }
     }
 
-    /// An operation begins: its request is sent, or its connection is opened.
+    /// An operation begins: its connection is opened, or its request is sent. The first of these
+    /// counts: how long it takes to connect is the server's time.
     pub fn ask(&mut self, now: Instant) {
-        let late = self.next.map_or(Duration::ZERO, |next| now.saturating_duration_since(next));
-        let late = if late <= LATENESS_MAX { late } else { Duration::ZERO };
-        self.awaits = Awaits::FirstByte { late };
+        if let Some(next) = self.next.take() {
+            let late = now.saturating_duration_since(next);
+            let late = if late <= LATENESS_MAX { late } else { Duration::ZERO };
+            self.awaits = Awaits::FirstByte { late };
+        }
     }
 
     /// The first byte of the response is there.
@@ -237,6 +240,21 @@ mod tests {
         let first_byte = start + 23 * MS;
         assert_eq!(line.took(500, start, first_byte) - start, 33 * MS);
         assert_eq!(line.done(first_byte) - start, 33 * MS + Pace::CALIBRATED.hold());
+    }
+
+    #[test]
+    fn connecting_is_the_servers_time() {
+        let start = Instant::now();
+        let mut line = Line::new(Pace::CALIBRATED);
+        let mut operation = |at: Instant, connecting: Duration| {
+            line.ask(at);
+            line.ask(at + connecting);
+            line.took(500, at, at + connecting);
+            line.done(at + connecting)
+        };
+        let first = operation(start, Duration::ZERO);
+        let second = operation(first, 5 * MS);
+        assert_eq!(second - first, 15 * MS + Pace::CALIBRATED.hold());
     }
 
     #[test]

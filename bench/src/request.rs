@@ -1,11 +1,11 @@
 //! The bytes of the requests, prepared once before the run.
 //!
-//! Nothing is put together while requests are sent: any few requests in a row are one contiguous
-//! range of a [`Script`].
+//! Nothing is put together while requests are sent: they are ranges of a [`Script`].
 
 use crate::target::Target;
+use onering::ring::SendBuf;
 use std::fmt;
-use std::ops::Range;
+use std::rc::Rc;
 use std::str::FromStr;
 
 /// The HTTP version that is spoken.
@@ -94,13 +94,13 @@ pub enum Persistence {
 
 /// Requests for every target in order, over and over, as one run of bytes.
 ///
-/// `starts` has `targets + batch_max` entries: request `i` is `bytes[starts[i]..starts[i + 1]]`,
-/// where `starts[i] <= starts[i + 1] <= bytes.len()`; the requests after the last target repeat
-/// the first ones, so that a batch may begin at any target.
+/// The requests after the last target repeat the first ones, so that several in a row mostly lie one
+/// behind the other. A place in the script is the number of a request in it.
 #[derive(Clone, Debug)]
 pub struct Script {
-    bytes: Box<[u8]>,
-    starts: Box<[usize]>,
+    bytes: Rc<[u8]>,
+    /// Request `i` is `bytes[starts[i]..starts[i + 1]]`, where `starts[i] <= starts[i + 1]`.
+    starts: Box<[u32]>,
     targets: usize,
 }
 
@@ -116,24 +116,28 @@ impl Script {
         let mut starts = vec![0];
         for target in targets.iter().cycle().take(targets.len() + batch_max - 1) {
             append(&mut bytes, target, wording, persistence);
-            starts.push(bytes.len());
+            starts.push(bytes.len() as u32);
         }
         Self { bytes: bytes.into(), starts: starts.into(), targets: targets.len() }
     }
 
-    /// All bytes; what [`Script::batch`] gives is a range of them.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The request at a place.
+    #[inline]
+    pub fn request(&self, place: usize) -> SendBuf {
+        SendBuf::Shared(Rc::clone(&self.bytes), self.starts[place]..self.starts[place + 1])
     }
 
-    /// Where `count` (at most `batch_max`) requests lie, of which the first is for `target`.
-    pub fn batch(&self, target: usize, count: usize) -> Range<usize> {
-        self.starts[target]..self.starts[target + count]
+    /// The target that the request at a place asks for.
+    #[inline]
+    pub fn target(&self, place: usize) -> usize {
+        if place < self.targets { place } else { place % self.targets }
     }
 
-    /// The target `count` places after `target`, round robin.
-    pub fn after(&self, target: usize, count: usize) -> usize {
-        (target + count) % self.targets
+    /// The place of the request after it: right behind it, but for the last.
+    #[inline]
+    pub fn after(&self, place: usize) -> usize {
+        let next = place + 1;
+        if next + 1 < self.starts.len() { next } else { self.target(next) }
     }
 }
 
@@ -166,7 +170,7 @@ mod tests {
         let text = |version, persistence| {
             let wording = Wording::plain(version);
             let script = Script::new(&targets(&["http://h:1/p"]), &wording, persistence, 1);
-            String::from_utf8(script.bytes()[script.batch(0, 1)].to_vec()).unwrap()
+            String::from_utf8(script.request(0).as_slice().to_vec()).unwrap()
         };
         let (persist, close) = (Persistence::Persist, Persistence::Close);
         assert_eq!(text(Version::Http11, persist), "GET /p HTTP/1.1\r\nHost: h:1\r\n\r\n");
@@ -186,7 +190,7 @@ mod tests {
         let fields = ["Range:bytes=0-1", "x-y: \t a  b "].map(|line| line.parse().unwrap()).into();
         let wording = Wording { version: Version::Http10, fields };
         let script = Script::new(&targets(&["http://h/p"]), &wording, Persistence::Close, 1);
-        let text = String::from_utf8(script.bytes().to_vec()).unwrap();
+        let text = String::from_utf8(script.request(0).as_slice().to_vec()).unwrap();
         assert_eq!(text, "GET /p HTTP/1.0\r\nHost: h\r\nRange: bytes=0-1\r\nx-y: a  b\r\n\r\n");
     }
 
@@ -202,23 +206,29 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_may_begin_at_any_target_and_wraps() {
+    fn requests_go_round_robin_and_a_batch_lies_in_one_piece() {
         let list = targets(&["http://h/a", "http://h/bb", "http://h/c"]);
         let plain = Wording::plain(Version::Http11);
         let script = Script::new(&list, &plain, Persistence::Persist, 4);
-        for first in 0..3 {
-            for count in 1..=4 {
-                let batch = &script.bytes()[script.batch(first, count)];
-                let paths: Vec<_> = batch
-                    .split(|&b| b == b'\n')
-                    .filter_map(|line| line.strip_prefix(b"GET "))
-                    .map(|line| line.split(|&b| b == b' ').next().unwrap().to_vec())
-                    .collect();
-                let expected: Vec<_> =
-                    (0..count).map(|i| list[(first + i) % 3].path.clone().into_bytes()).collect();
-                assert_eq!(paths, expected);
-                assert_eq!(script.after(first, count), (first + count) % 3);
-            }
+        let mut place = 0;
+        let mut behind = 0;
+        for i in 0..30 {
+            let SendBuf::Shared(bytes, range) = script.request(place) else { unreachable!() };
+            let text = &bytes[range.start as usize..range.end as usize];
+            assert!(text.starts_with(format!("GET {} ", list[i % 3].path).as_bytes()));
+            assert_eq!(script.target(place), i % 3);
+            place = script.after(place);
+            let SendBuf::Shared(_, next) = script.request(place) else { unreachable!() };
+            behind += usize::from(next.start == range.end);
         }
+        // Six requests lie in a row.
+        assert_eq!(behind, 25);
+    }
+
+    #[test]
+    fn one_target_is_asked_for_again_and_again() {
+        let list = targets(&["http://h/a"]);
+        let script = Script::new(&list, &Wording::plain(Version::Http11), Persistence::Close, 1);
+        assert_eq!((script.after(0), script.target(0)), (0, 0));
     }
 }

@@ -1,6 +1,7 @@
-//! Where responses end: a sans-IO framer for what a GET client receives.
+//! Where responses end: a sans-IO framer for what a client receives.
 //!
-//! Bytes go in as they arrive, cut anywhere; responses come out. Bodies are counted, not kept.
+//! Bytes go in as they arrive, cut anywhere; the parts of responses come out where they lie, and
+//! nothing of a body is kept.
 //! Framing is by status line and Content-Length (RFC 9112 §6); a message without a length, or
 //! with a transfer coding, is an error here, since the servers under test are asked for files.
 //!
@@ -125,12 +126,23 @@ impl HeadMemory {
     }
 }
 
+/// A part of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// What the head says, and its bytes with the empty line.
+    Head(Head, &'a [u8]),
+    /// Some of the body, in order.
+    Body(&'a [u8]),
+    /// The response is complete.
+    End(Head),
+}
+
 /// Cuts the bytes of one connection into responses.
 #[derive(Debug, Default)]
 pub struct Framer {
     awaited: Awaited,
-    /// The beginning of a head whose end has not been received. Empty in any other state, and
-    /// never longer than [`HEAD_BYTES_MAX`].
+    /// The beginning of a head whose end has not been received; once it is complete, all of it until
+    /// the next call. Never longer than [`HEAD_BYTES_MAX`].
     partial: Vec<u8>,
 }
 
@@ -139,50 +151,56 @@ pub struct Framer {
 enum Awaited {
     #[default]
     Head,
-    /// `left > 0` bytes of the body of the response with this head.
+    /// `left` bytes of the body of the response with this head; if none, its end is to be told.
     Body { head: Head, left: u64 },
 }
 
+/// Where a complete head lies.
+enum Place<'i> {
+    Input(&'i [u8]),
+    Partial,
+}
+
 impl Framer {
-    /// Takes bytes off the front of `input` up to the end of one response and returns its head;
-    /// `None` when all of `input` was taken and the response is not complete.
+    /// Takes one part of a response off the front of `input`; `None` when all of `input` was taken
+    /// and the response is not complete, or none has begun.
     ///
     /// `memory` is that of the target which the response belongs to. After an error the
     /// connection is to be closed and the framer reset.
-    pub fn next(
-        &mut self,
-        input: &mut &[u8],
+    pub fn next<'p, 'i: 'p>(
+        &'p mut self,
+        input: &mut &'i [u8],
         memory: &mut HeadMemory,
-    ) -> Result<Option<Head>, FrameError> {
-        loop {
-            match self.awaited {
-                Awaited::Head => {
-                    let Some(head) = self.head(input, memory)? else { return Ok(None) };
-                    if head.interim() {
-                        continue;
-                    }
-                    if head.body_bytes == 0 {
-                        return Ok(Some(head));
-                    }
-                    self.awaited = Awaited::Body { head, left: head.body_bytes };
+    ) -> Result<Option<Piece<'p>>, FrameError> {
+        match self.awaited {
+            Awaited::Head => loop {
+                let Some((head, place)) = self.head(input, memory)? else { return Ok(None) };
+                if head.interim() {
+                    self.partial.clear();
+                    continue;
                 }
-                Awaited::Body { head, left } => {
-                    let here = left.min(input.len() as u64);
-                    *input = &input[here as usize..];
-                    if here < left {
-                        self.awaited = Awaited::Body { head, left: left - here };
-                        return Ok(None);
-                    }
-                    self.awaited = Awaited::Head;
-                    return Ok(Some(head));
+                self.awaited = Awaited::Body { head, left: head.body_bytes };
+                return Ok(Some(match place {
+                    Place::Input(bytes) => Piece::Head(head, bytes),
+                    Place::Partial => Piece::Head(head, &self.partial),
+                }));
+            },
+            Awaited::Body { head, left: 0 } => {
+                self.reset();
+                Ok(Some(Piece::End(head)))
+            }
+            Awaited::Body { head, left } => {
+                self.partial.clear();
+                if input.is_empty() {
+                    return Ok(None);
                 }
+                let here = left.min(input.len() as u64);
+                let (piece, rest) = input.split_at(here as usize);
+                *input = rest;
+                self.awaited = Awaited::Body { head, left: left - here };
+                Ok(Some(Piece::Body(piece)))
             }
         }
-    }
-
-    /// Whether nothing of a response has been received since the last complete one.
-    pub fn at_boundary(&self) -> bool {
-        matches!(self.awaited, Awaited::Head) && self.partial.is_empty()
     }
 
     /// Forgets the connection; the next byte begins a response.
@@ -191,23 +209,28 @@ impl Framer {
         self.partial.clear();
     }
 
-    fn head(
+    fn head<'i>(
         &mut self,
-        input: &mut &[u8],
+        input: &mut &'i [u8],
         memory: &mut HeadMemory,
-    ) -> Result<Option<Head>, FrameError> {
+    ) -> Result<Option<(Head, Place<'i>)>, FrameError> {
         if !self.partial.is_empty() {
-            return self.resume_head(input, memory);
+            let head = self.resume_head(input, memory)?;
+            return Ok(head.map(|head| (head, Place::Partial)));
+        }
+        if input.is_empty() {
+            return Ok(None);
         }
         if let Some((head, length)) = memory.recall(input) {
-            *input = &input[length..];
-            return Ok(Some(head));
+            let (bytes, rest) = input.split_at(length);
+            *input = rest;
+            return Ok(Some((head, Place::Input(bytes))));
         }
         match memmem::find(input, HEAD_END) {
             Some(at) if at + HEAD_END.len() <= HEAD_BYTES_MAX => {
-                let (head, rest) = input.split_at(at + HEAD_END.len());
+                let (bytes, rest) = input.split_at(at + HEAD_END.len());
                 *input = rest;
-                memory.learn(head).map(Some)
+                Ok(Some((memory.learn(bytes)?, Place::Input(bytes))))
             }
             None if input.len() < HEAD_BYTES_MAX => {
                 self.partial.extend_from_slice(input);
@@ -233,9 +256,8 @@ impl Framer {
             Some(at) => {
                 let length = from + at + HEAD_END.len();
                 *input = &input[length - before..];
-                let head = memory.learn(&self.partial[..length]);
-                self.partial.clear();
-                head.map(Some)
+                self.partial.truncate(length);
+                memory.learn(&self.partial).map(Some)
             }
             None if self.partial.len() < HEAD_BYTES_MAX => {
                 *input = &[];
@@ -251,17 +273,37 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Takes in `input`: the responses that are complete then.
+    fn take(
+        framer: &mut Framer,
+        memory: &mut HeadMemory,
+        body: &mut Vec<u8>,
+        mut input: &[u8],
+    ) -> Result<Vec<Head>, FrameError> {
+        let mut heads = Vec::new();
+        while let Some(piece) = framer.next(&mut input, memory)? {
+            match piece {
+                Piece::Head(head, bytes) => {
+                    assert_eq!(Head::parse(bytes), Ok(head));
+                    body.clear();
+                }
+                Piece::Body(piece) => body.extend(piece),
+                Piece::End(head) => {
+                    assert_eq!(body.len() as u64, head.body_bytes);
+                    heads.push(head);
+                }
+            }
+        }
+        assert!(input.is_empty());
+        Ok(heads)
+    }
+
     /// Everything that comes out when `pieces` arrive one after the other.
     fn frame(pieces: &[&[u8]]) -> Result<Vec<Head>, FrameError> {
         let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
-        let mut heads = Vec::new();
-        for mut input in pieces.iter().copied() {
-            while !input.is_empty() {
-                match framer.next(&mut input, &mut memory)? {
-                    Some(head) => heads.push(head),
-                    None => assert!(input.is_empty()),
-                }
-            }
+        let (mut heads, mut body) = (Vec::new(), Vec::new());
+        for input in pieces {
+            heads.extend(take(&mut framer, &mut memory, &mut body, input)?);
         }
         Ok(heads)
     }
@@ -343,23 +385,21 @@ mod tests {
         let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
         let first = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".as_slice();
         let other = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab".as_slice();
-        let mut next = |mut input| framer.next(&mut input, &mut memory).unwrap().unwrap();
         for (bytes, length) in [(first, 1), (first, 1), (other, 2), (first, 1)] {
-            assert_eq!(next(bytes).body_bytes, length);
+            let heads = take(&mut framer, &mut memory, &mut Vec::new(), bytes).unwrap();
+            assert_eq!(heads[0].body_bytes, length);
         }
     }
 
     #[test]
-    fn a_boundary_is_seen() {
+    fn a_response_may_be_cut_anywhere() {
         let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
         let whole = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab";
         for cut in 1..whole.len() {
-            let mut input = &whole[..cut];
-            assert_eq!(framer.next(&mut input, &mut memory), Ok(None));
-            assert!(!framer.at_boundary());
-            let mut input = &whole[cut..];
-            assert!(framer.next(&mut input, &mut memory).unwrap().is_some());
-            assert!(framer.at_boundary());
+            let mut body = Vec::new();
+            let (front, back) = whole.split_at(cut);
+            assert_eq!(take(&mut framer, &mut memory, &mut body, front), Ok(vec![]));
+            assert_eq!(take(&mut framer, &mut memory, &mut body, back).unwrap().len(), 1);
         }
     }
 

@@ -5,9 +5,10 @@ mod floor;
 mod merge;
 mod report;
 mod run;
+pub mod start_at;
 
-use crate::client::RunError;
 use crate::compare::CompareError;
+use crate::engine::RunError;
 use crate::floor::FloorError;
 use crate::target::TargetError;
 use clap::{Parser, Subcommand};
@@ -25,7 +26,9 @@ Exit codes:
   1  measured, but some requests failed or none succeeded: see the errors in the result
   2  the command line, a target, a list or a result file is wrong
   3  the environment does not allow it: no ring, no server, no descriptors
-  4  a permission is missing";
+  4  a permission is missing
+  5  measured, but the generator fell behind its own schedule: the figures are not the server's
+  130  interrupted: what was measured until then is in the result";
 
 /// Load generator and measuring tools for web servers.
 #[derive(Debug, Parser)]
@@ -56,6 +59,8 @@ pub fn main(cli: &Cli) -> ExitCode {
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
         Ok(Verdict::Errors) => ExitCode::from(1),
+        Ok(Verdict::Behind) => ExitCode::from(5),
+        Ok(Verdict::Interrupted) => ExitCode::from(130),
         Err(error) => {
             eprintln!("onering-bench: {error}");
             ExitCode::from(error.exit_code())
@@ -70,6 +75,10 @@ enum Verdict {
     Clean,
     /// Exit code 1.
     Errors,
+    /// Exit code 5.
+    Behind,
+    /// Exit code 130, as of whoever is ended by SIGINT.
+    Interrupted,
 }
 
 /// Why a command did not run to its end.
@@ -93,12 +102,21 @@ enum CommandError {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
+    #[error(transparent)]
+    StartAt(#[from] start_at::StartAtError),
+    #[error("interrupted before anything was measured")]
+    NothingMeasured,
 }
 
 impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Target(_) | Self::Usage(_) | Self::Read(_) | Self::Unlike { .. } => 2,
+            Self::Target(_)
+            | Self::Usage(_)
+            | Self::StartAt(_)
+            | Self::Read(_)
+            | Self::Unlike { .. } => 2,
+            Self::NothingMeasured => 130,
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,
             Self::Floor(FloorError::Listen(onering::sys::socket::ListenError::Privileged {

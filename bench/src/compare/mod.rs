@@ -6,17 +6,16 @@
 //! machine does to one it does to the other; a table shows their median and their whole range.
 
 pub mod cell;
-mod interrupt;
 pub mod namespace;
 pub mod peer;
 mod running;
 mod table;
 mod wrk;
 
+use crate::interrupt::Interrupt;
 use crate::process::{ProcessError, Sample};
-use crate::report::{RunReport, per};
+use crate::result::RunResult;
 use cell::Cell;
-use interrupt::Interrupt;
 use namespace::NamespaceError;
 use onering::sys::affinity;
 use peer::{Assignment, Server};
@@ -426,14 +425,17 @@ impl<'a> Stage<'a> {
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = self.interrupt.spawn(&mut command)?.wait_with_output()?;
-        let report: RunReport = serde_json::from_slice(&output.stdout).map_err(|_| {
+        let result: RunResult = serde_json::from_slice(&output.stdout).map_err(|_| {
             MeasureError::Client(String::from_utf8_lossy(&output.stderr).trim().to_owned())
         })?;
+        let [window] = &*result.windows else {
+            return Err(MeasureError::Client("it has not measured one window".to_owned()));
+        };
         Ok(Figures {
-            requests_per_s: report.requests_per_s,
-            server_cpu_us_per_request: report.server.and_then(|cost| cost.cpu_us_per_request),
-            errors: report.errors.total(),
-            client_is_the_limit: report.client_is_the_limit(),
+            requests_per_s: window.figures().requests_per_s,
+            server_cpu_us_per_request: window.figures().server_cpu_us_per_request,
+            errors: result.errors(),
+            client_is_the_limit: result.client_is_the_limit(),
         })
     }
 
@@ -450,7 +452,8 @@ impl<'a> Stage<'a> {
         let usage = Sample::of_tree(running.pid())?.since(&before)?;
         Ok(Figures {
             requests_per_s: printed.requests_per_s,
-            server_cpu_us_per_request: per(usage.cpu.as_secs_f64() * 1e6, printed.requests),
+            server_cpu_us_per_request: (printed.requests > 0)
+                .then(|| usage.cpu.as_secs_f64() * 1e6 / printed.requests as f64),
             errors: printed.errors,
             client_is_the_limit: false,
         })

@@ -1,15 +1,15 @@
 //! A server that runs: started, seen to answer, stopped; all by its process id.
 
 use super::Options;
-use super::interrupt::Interrupt;
 use super::peer::{Assignment, Server};
-use crate::response::{Framer, HeadMemory};
+use crate::interrupt::Interrupt;
+use crate::once::{self, OnceError, Response};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onering::sys::affinity;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -140,23 +140,15 @@ fn check_answer(server: Server, assignment: &Assignment<'_>) -> Result<(), Serve
     let part = assignment.cell.part;
     let field = part.field().map_or(String::new(), |field| format!("{field}\r\n"));
     let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{field}\r\n", assignment.address);
-    stream.write_all(request.as_bytes())?;
-    let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
-    let (mut answer, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     let wrong = |what| ServerError::Wrong { path: path.clone(), what };
-    let head = loop {
-        let received = stream.read(&mut buffer)?;
-        if received == 0 {
-            return Err(wrong("it is cut off"));
-        }
-        answer.extend_from_slice(&buffer[..received]);
-        let mut input = &buffer[..received];
-        match framer.next(&mut input, &mut memory) {
-            Ok(Some(head)) => break head,
-            Ok(None) => {}
-            Err(_) => return Err(wrong("it cannot be framed")),
-        }
-    };
+    let Response { head, body, .. } =
+        once::exchange(&mut stream, request.as_bytes(), assignment.cell.file_bytes as u64)
+            .map_err(|error| match error {
+                OnceError::Silent(error) => ServerError::Start(error),
+                OnceError::Ended => wrong("it is cut off"),
+                OnceError::Framing(_) => wrong("it cannot be framed"),
+                OnceError::TooLong(_) => wrong("the length is another one"),
+            })?;
     if head.status != part.status() {
         return Err(wrong("the status is another one"));
     }
@@ -167,9 +159,7 @@ fn check_answer(server: Server, assignment: &Assignment<'_>) -> Result<(), Serve
     if head.persistent == assignment.cell.close && !server.serves_files() {
         return Err(wrong("the connection is not kept or closed as told"));
     }
-    if server.serves_files()
-        && !answer.ends_with(&fs::read(assignment.root.join(name))?[..body_bytes])
-    {
+    if server.serves_files() && body != fs::read(assignment.root.join(name))?[..body_bytes] {
         return Err(wrong("the body is not that of the file"));
     }
     Ok(())

@@ -146,7 +146,9 @@ pub enum Model {
 }
 
 /// How the planned moments of an open loop lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// At equal distances.

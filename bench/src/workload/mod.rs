@@ -15,6 +15,7 @@
 //! | loses the connection before | [`Workload::lost`], for each request in flight | counts the loss |
 
 mod file;
+pub mod get;
 pub mod web96;
 pub mod web99;
 
@@ -61,8 +62,8 @@ pub trait Workload {
     /// The response is complete, and nothing of it was wrong so far.
     fn end(&mut self, user: usize, asked: Self::Asked) -> Result<(), Wrong>;
 
-    /// The connection was lost before the response was complete: whether the server has acted on the
-    /// request is not known.
+    /// The connection was lost before the response was complete, or the response was wrong: whether
+    /// the server has acted on the request is not known.
     fn lost(&mut self, user: usize, asked: Self::Asked);
 }
 

@@ -1,1 +1,4 @@
 //! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
+
+mod laws;
+mod web99_laws;

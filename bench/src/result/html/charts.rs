@@ -150,7 +150,8 @@ pub(super) fn throughput(id: &str, result: &RunResult) -> Markup {
     figure(id, |id, width| {
         let mut plot = Plot::new((width, 250.0), margins(width, 16.0));
         let y = Scale::linear(most, plot.y_range());
-        plot.y_axis(&y, "right responses per second", number);
+        let name = if width < 500.0 { "responses/s" } else { "right responses per second" };
+        plot.y_axis(&y, name, number);
         let x = time_axis(result, &mut plot);
         let floor = y.at(0.0);
         for window in &windows {

@@ -44,7 +44,7 @@ use onering_fileset::name::{CLASSES, Name};
 use onering_fileset::random::{Purpose, Random};
 use page::PageCheck;
 use parameters::{Mix, Parameters};
-use posts::{Posts, Sent};
+use posts::{Ledger, Posts, Sent};
 use std::sync::Arc;
 
 /// The users of one thread. See the head of this file.
@@ -55,6 +55,8 @@ pub struct Web99 {
     first: u32,
     users: Vec<User>,
     posts: Posts,
+    /// Where the POSTs go when the thread's users are gone.
+    ledger: Ledger,
     memory: HeadMemory,
 }
 
@@ -101,7 +103,7 @@ impl Asked {
 
 impl Web99 {
     /// So many users from number `first` on, of which no other thread and no other generator has any.
-    pub fn new(parameters: &Arc<Parameters>, first: u32, users: usize) -> Self {
+    pub fn new(parameters: &Arc<Parameters>, ledger: &Ledger, first: u32, users: usize) -> Self {
         let user = |number: u32| {
             let stream = u64::from(number);
             let mut random = Random::new(parameters.seed(), Purpose::Requests, stream);
@@ -116,17 +118,19 @@ impl Web99 {
             first,
             users: (first..).take(users).map(user).collect(),
             posts: Posts::default(),
+            ledger: ledger.clone(),
             memory: HeadMemory::default(),
         }
     }
 
-    /// Every POST that was sent, to be held against the server's log.
-    pub fn into_posts(self) -> Posts {
-        self.posts
-    }
-
     fn number(&self, user: usize) -> u32 {
         self.first + user as u32
+    }
+}
+
+impl Drop for Web99 {
+    fn drop(&mut self) {
+        self.ledger.add(std::mem::take(&mut self.posts));
     }
 }
 

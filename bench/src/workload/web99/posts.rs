@@ -23,11 +23,32 @@ use onering_fileset::name::Name;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// So many offending records are shown.
 const EXAMPLES_MAX: usize = 5;
 
-/// The POSTs of a thread, or of several.
+/// The POSTs of all threads of a run. Each thread's come in when its users are gone.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger(Arc<Mutex<Posts>>);
+
+impl Ledger {
+    pub(super) fn add(&self, posts: Posts) {
+        self.lock().0.extend(posts.0);
+    }
+
+    /// Those that have come in so far.
+    pub fn take(&self) -> Posts {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Posts> {
+        // Every state in which a thread could leave it is sound.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// POSTs that were sent.
 #[derive(Clone, Debug, Default)]
 pub struct Posts(Vec<Post>);
 
@@ -58,11 +79,6 @@ impl Posts {
     /// How many were sent.
     pub fn count(&self) -> usize {
         self.0.len()
-    }
-
-    /// Takes in those of other users.
-    pub fn add(&mut self, others: Self) {
-        self.0.extend(others.0);
     }
 
     /// Holds the server's log, header included, against what was sent. `users` are those whose POSTs

@@ -77,7 +77,8 @@ fn session(
     lost_every: u64,
 ) -> Session {
     let mut responder = Responder::new(SET_SEED);
-    let mut web99 = Web99::new(parameters, 0, USERS as usize);
+    let ledger = Ledger::default();
+    let mut web99 = Web99::new(parameters, &ledger, 0, USERS as usize);
     let mut session = Session::default();
     command(&mut responder, |connect| control::reset(parameters, connect).unwrap());
     responder.set_fault(fault);
@@ -109,7 +110,8 @@ fn session(
     let mut log = Vec::new();
     command(&mut responder, |connect| log = control::fetch(parameters, connect).unwrap());
     let files = &parameters.wanted().paths.files;
-    session.posts = web99.into_posts().judge(&log, files, 0..USERS, true);
+    drop(web99);
+    session.posts = ledger.take().judge(&log, files, 0..USERS, true);
     session
 }
 
@@ -172,7 +174,7 @@ fn an_ad_may_come_in_the_file_alone() {
     let parameters = parameters(Version::Http11, Mix::Full);
     let mut responder = Responder::new(SET_SEED);
     command(&mut responder, |connect| control::reset(&parameters, connect).unwrap());
-    let mut web99 = Web99::new(&parameters, 0, 1);
+    let mut web99 = Web99::new(&parameters, &Ledger::default(), 0, 1);
     let mut right = 0;
     while right < 100 {
         let request = web99.ask(0, Persistence::Persist);
@@ -230,7 +232,7 @@ fn each_fault_is_found_by_its_kind() {
 fn generators_and_threads_differ_and_repeat_themselves() {
     let parameters = parameters(Version::Http11, Mix::Full);
     let asked = |first, user: usize| {
-        let mut web99 = Web99::new(&parameters, first, 4);
+        let mut web99 = Web99::new(&parameters, &Ledger::default(), first, 4);
         let requests = (0..50).map(|_| {
             let request = web99.ask(user, Persistence::Persist);
             request.bytes.as_slice().to_vec()
@@ -244,7 +246,7 @@ fn generators_and_threads_differ_and_repeat_themselves() {
 
 #[test]
 fn requests_are_as_published() {
-    let mut web99 = Web99::new(&parameters(Version::Http10, Mix::Full), 7, 1);
+    let mut web99 = Web99::new(&parameters(Version::Http10, Mix::Full), &Ledger::default(), 7, 1);
     let mut seen = BTreeMap::new();
     for _ in 0..5_000 {
         let Request { asked, class, bytes } = web99.ask(0, Persistence::Persist);

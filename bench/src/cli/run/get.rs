@@ -1,0 +1,58 @@
+//! `onering-bench run --workload get`.
+
+use super::Arguments;
+use crate::cli::{CommandError, Verdict};
+use crate::engine::{self, RunError, preflight};
+use crate::request::Version;
+use crate::result::load::{HttpVersion, Load, Pacing, RequestsPerConnection};
+use crate::target::Targets;
+use crate::workload::get::{Get, Plan as GetPlan};
+use std::collections::BTreeMap;
+
+impl Arguments {
+    pub(super) fn get(&self, targets: Targets) -> Result<Verdict, CommandError> {
+        let wording = self.wording();
+        let answer_bytes =
+            preflight::ask(targets.address, &targets.list[0], &wording, self.status, self.timeout)
+                .map_err(RunError::from)?;
+        let requests_per_connection =
+            if self.close { Some(1) } else { self.requests_per_connection };
+        let kept = requests_per_connection != Some(1);
+        let plan = self.plan(&targets, answer_bytes, kept, self.drawn_from());
+        let first = &targets.list[0];
+        let load = Load {
+            workload: "get".to_owned(),
+            parameters: BTreeMap::new(),
+            target: format!("http://{}{}", first.authority, first.path),
+            targets: targets.list.len() as u64,
+            pipeline: self.pipeline,
+            requests_per_connection: match requests_per_connection {
+                None => RequestsPerConnection::Unlimited,
+                Some(count) => RequestsPerConnection::Fixed { count },
+            },
+            http: match wording.version {
+                Version::Http10 => HttpVersion::Http10,
+                Version::Http11 => HttpVersion::Http11,
+            },
+            fields: wording.fields.iter().map(ToString::to_string).collect(),
+            status: self.status,
+            pacing: Pacing::None,
+            tls: None,
+        };
+        let get = GetPlan {
+            targets: targets.list,
+            wording,
+            requests_per_connection,
+            pipeline: plan.pipeline,
+            status: self.status,
+        };
+        self.tell(&plan, load, |watch| {
+            engine::run(
+                &plan,
+                &|share| Get::new(&get, share.part),
+                &|_| "measured".to_owned(),
+                watch,
+            )
+        })
+    }
+}

@@ -1,0 +1,255 @@
+//! `onering-bench run`: the options of every workload, and what is done with a result.
+
+mod get;
+mod watch;
+
+use super::start_at::{StartAt, Waited};
+use super::{CommandError, Cpus, Verdict, print_text, write_json};
+use crate::engine::windows::Window;
+use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, RunError};
+use crate::fingerprint::{Fingerprint, Subject};
+use crate::interrupt::Interrupt;
+use crate::live;
+use crate::request::{Field, Version, Wording};
+use crate::result::load::{Arrivals, Generator, Load};
+use crate::result::window::Window as WindowResult;
+use crate::result::{self, RunResult, SchemaName, cost::ServerCost};
+use crate::target::Targets;
+use clap::ValueEnum;
+use nix::unistd::Pid;
+use onering::config::units::{parse_cpus, parse_duration};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+use watch::Watch;
+
+/// Load a server and measure it.
+///
+/// Closed loop, unless --rate is given: each connection sends its next request when the response
+/// before it is complete. With --rate requests have planned starts, whatever the server does: both
+/// their response time (from the planned start) and their service time (from the send) are told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onering-bench run --target http://127.0.0.1:8080/ --connections 64 --duration 10s --cpus 1
+  onering-bench run --target @urls.txt --duration 10s --server-pid 4711 --json result.json
+  onering-bench run --target http://127.0.0.1:8080/ --rate 20000 --arrivals poisson
+  onering-bench run --target http://127.0.0.1:8080/ --close --connections 64
+  onering-bench run --target http://127.0.0.1:8080/ --header Range:bytes=0-99 --status 206
+
+Connections that end (--close, --requests-per-connection) do so by the server's close: the
+last request says Connection: close and the FIN is awaited. The JSON's schema is named by its
+first field, onering-bench/run/2. Exit codes: see onering-bench --help.")]
+pub(super) struct Arguments {
+    /// What is asked for
+    #[arg(long, value_enum, default_value_t)]
+    workload: Workload,
+    /// URLs, or @FILE with one on each line, asked for in turn
+    #[arg(long, value_name = "URL|@FILE", num_args = 1.., required = true)]
+    target: Vec<String>,
+    /// A server that is not on this machine but may be loaded nevertheless
+    #[arg(long, value_name = "IP")]
+    allow_target: Vec<IpAddr>,
+    /// Connections held open
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = within(CONNECTIONS_MAX))]
+    connections: u64,
+    /// Plan so many requests each second, whatever the server does
+    #[arg(long, value_name = "R", value_parser = rate)]
+    rate: Option<f64>,
+    /// How planned requests follow each other
+    #[arg(long, value_enum, default_value = "constant", requires = "rate")]
+    arrivals: Arrivals,
+    /// What random choices are drawn from; a new one each time if not given
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// What is measured, such as 10s
+    #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration)]
+    duration: Duration,
+    /// Runs before anything is counted
+    #[arg(long, value_name = "T", default_value = "1s", value_parser = parse_duration)]
+    warmup: Duration,
+    /// CPUs of the generator, one thread each, such as 0,2-3
+    #[arg(long, value_name = "LIST", default_value = "0", value_parser = parse_cpus)]
+    cpus: Cpus,
+    /// Requests in flight on each connection
+    #[arg(long, value_name = "P", default_value_t = 1, value_parser = within(PIPELINE_MAX), conflicts_with = "rate")]
+    pipeline: u64,
+    /// End each connection after so many requests
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
+    requests_per_connection: Option<u64>,
+    /// One request per connection
+    #[arg(long, conflicts_with = "requests_per_connection")]
+    close: bool,
+    /// Speak HTTP/1.0
+    #[arg(long)]
+    http10: bool,
+    /// A field of every request, such as "If-None-Match: *"; may be given more than once
+    #[arg(long, value_name = "FIELD")]
+    header: Vec<Field>,
+    /// The status of right answers; others are errors
+    #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..600))]
+    status: u16,
+    /// Give a connection up after standing still so long
+    #[arg(long, value_name = "T", default_value = "5s", value_parser = parse_duration)]
+    timeout: Duration,
+    /// The server's process: its CPU time and context switches are reported, descendants included
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    server_pid: Option<i32>,
+    /// Write the result as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Begin at a moment, such as 2030-01-02T03:04:05Z, or seconds since 1970: together with others
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<StartAt>,
+    /// Tell nothing but the result
+    #[arg(long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Workload {
+    /// GET of the targets in turn
+    #[default]
+    Get,
+}
+
+fn within(most: usize) -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=most as u64)
+}
+
+/// Requests a second: more than nothing, and no more than a clock of ns can tell apart.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|_| "write a number of requests a second".to_owned())?;
+    if rate > 0.0 && rate <= 1e8 {
+        Ok(rate)
+    } else {
+        Err("a rate is above 0 and at most 100000000 requests a second".to_owned())
+    }
+}
+
+impl Arguments {
+    pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        if (self.connections as usize) < self.cpus.len() {
+            return Err(CommandError::Usage("--connections must be at least one for each CPU"));
+        }
+        if self.duration.is_zero() {
+            return Err(CommandError::Usage("--duration must not be zero"));
+        }
+        let targets = Targets::read(&self.target, &self.allow_target)?;
+        match self.workload {
+            Workload::Get => self.get(targets),
+        }
+    }
+
+    /// What random choices are drawn from.
+    fn drawn_from(&self) -> u64 {
+        // JSON readers have 53 bits for a number.
+        self.seed.unwrap_or_else(|| fastrand::u64(..1 << 53))
+    }
+
+    fn model(&self) -> Model {
+        match self.rate {
+            None => Model::Closed,
+            Some(rate_per_s) => Model::Open { rate_per_s, arrivals: self.arrivals },
+        }
+    }
+
+    /// A plan without lines, with one window.
+    fn plan(&self, targets: &Targets, answer_bytes: u64, kept: bool, seed: u64) -> Plan {
+        Plan {
+            server: targets.address,
+            model: self.model(),
+            seed,
+            connections: self.connections as usize,
+            pipeline: self.pipeline as usize,
+            kept,
+            pace: None,
+            // All at once would be a burst that no later moment has.
+            ramp: self.warmup / 2,
+            answer_bytes,
+            cpus: self.cpus.clone(),
+            windows: vec![Window { from: self.warmup, length: self.duration }],
+            timeout: self.timeout,
+            server_process: self.server_pid.map(Pid::from_raw),
+        }
+    }
+
+    fn wording(&self) -> Wording {
+        Wording {
+            version: if self.http10 { Version::Http10 } else { Version::Http11 },
+            fields: self.header.clone(),
+        }
+    }
+
+    /// Measures by `measure`, and tells of the result.
+    fn tell(
+        &self,
+        plan: &Plan,
+        load: Load,
+        measure: impl FnOnce(&mut Watch) -> Result<Vec<WindowResult>, RunError>,
+    ) -> Result<Verdict, CommandError> {
+        let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
+        let command_line: Vec<String> = std::env::args().collect();
+        let fingerprint = Fingerprint::read(Subject {
+            target: Some(plan.server.ip()),
+            command: command_line.clone(),
+            programs: Vec::new(),
+        });
+        if let Some(start_at) = self.start_at
+            && start_at.wait(&interrupt)? == Waited::Interrupted
+        {
+            return Err(CommandError::NothingMeasured);
+        }
+        let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let iterations = plan.windows.len() > 1;
+        let mut watch = Watch::new(interrupt, live::Options::here(self.quiet), iterations);
+        let windows = measure(&mut watch)?;
+        let interrupted = watch.finish();
+        let result = RunResult {
+            schema: SchemaName::Run2,
+            load,
+            generators: vec![Generator {
+                started_unix_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+                tool: env!("CARGO_PKG_NAME").to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                command_line,
+                model: generator_model(plan),
+                seed: Some(plan.seed),
+                cpus: plan.cpus.iter().map(|&cpu| cpu as u32).collect(),
+                fingerprint: serde_json::to_value(fingerprint).ok(),
+            }],
+            windows,
+        };
+        if result.windows.is_empty() {
+            return Err(CommandError::NothingMeasured);
+        }
+        print_text(self.json.as_deref(), &result);
+        if let Some(path) = &self.json {
+            write_json(path, &result)?;
+        }
+        Ok(verdict(&result, interrupted))
+    }
+}
+
+fn generator_model(plan: &Plan) -> result::load::Model {
+    let connections = plan.connections as u64;
+    match plan.model {
+        Model::Closed => result::load::Model::Closed { connections },
+        Model::Open { rate_per_s, arrivals } => {
+            result::load::Model::Open { rate_per_s, arrivals, connections }
+        }
+    }
+}
+
+fn verdict(result: &RunResult, interrupted: bool) -> Verdict {
+    let unknown =
+        |window: &WindowResult| matches!(window.counts().server, ServerCost::Unknown { .. });
+    if interrupted {
+        Verdict::Interrupted
+    } else if result.is_behind_schedule() {
+        Verdict::Behind
+    } else if result.errors() > 0 || result.requests() == 0 || result.windows.iter().any(unknown) {
+        Verdict::Errors
+    } else {
+        Verdict::Clean
+    }
+}

@@ -1,0 +1,175 @@
+//! What the threads tell, put together: windows for the result, seconds for whoever watches.
+
+use super::client::UserTally;
+use super::thread::{Message, Part, WindowEnd};
+use super::windows::{Phase, Windows};
+use crate::process::{ProcessError, Usage};
+use crate::tally::Tally;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// A measured window of the whole run.
+#[derive(Debug)]
+pub(super) struct Measured {
+    /// When it began, since 1970.
+    pub(super) begin_unix: Duration,
+    /// How long it was, as the thread that accounts for the server has measured it.
+    pub(super) duration: Duration,
+    pub(super) tally: Tally,
+    pub(super) usage: Usage,
+    pub(super) busiest_thread: Duration,
+    pub(super) enters: u64,
+    pub(super) server: Option<Result<Usage, ProcessError>>,
+    /// By second of the wall clock.
+    pub(super) seconds: BTreeMap<u64, Tally>,
+    pub(super) users: Vec<UserTally>,
+}
+
+/// A part of the run that is over on every thread.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// What went on.
+    pub phase: Phase,
+    /// How long that had been going on at the end of the part.
+    pub elapsed: Duration,
+    /// How long it will; `None` where nobody knows.
+    pub of: Option<Duration>,
+    /// How long the part was.
+    pub length: Duration,
+    /// What was counted in it.
+    pub tally: &'a Tally,
+    /// Requests in flight at its end.
+    pub in_flight: usize,
+    /// What the server has consumed in it, where that is known.
+    pub server: Option<Usage>,
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(super) struct Collector<'a> {
+    windows: &'a Windows,
+    threads: usize,
+    /// Parts that are not over on every thread: how many they are over on, and their sum.
+    parts: BTreeMap<usize, (usize, Box<Part>)>,
+    tallies: BTreeMap<usize, (Tally, BTreeMap<u64, Tally>)>,
+    ends: BTreeMap<usize, Vec<WindowEnd>>,
+    /// The last window that a part belonged to.
+    window: usize,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(windows: &'a Windows, threads: usize) -> Self {
+        Self {
+            windows,
+            threads,
+            parts: BTreeMap::new(),
+            tallies: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            window: 0,
+        }
+    }
+
+    /// Takes in what a thread has told, and tells `watch` of a part that is over with it, and of the
+    /// phase that goes on from there.
+    pub(super) fn take(&mut self, message: Message, watch: &mut dyn FnMut(Progress<'_>, Phase)) {
+        match message {
+            Message::Window(end) => self.ends.entry(end.number).or_default().push(end),
+            Message::Part(part) => {
+                let number = part.number;
+                let count = match self.parts.get_mut(&number) {
+                    None => {
+                        self.parts.insert(number, (1, part));
+                        1
+                    }
+                    Some((count, sum)) => {
+                        sum.tally.add(&part.tally);
+                        sum.in_flight += part.in_flight;
+                        *count += 1;
+                        *count
+                    }
+                };
+                if count == self.threads
+                    && let Some((_, part)) = self.parts.remove(&number)
+                {
+                    self.over(*part, watch);
+                }
+            }
+        }
+    }
+
+    fn over(&mut self, part: Part, watch: &mut dyn FnMut(Progress<'_>, Phase)) {
+        let end = self.windows.edge(part.from);
+        let (since, until) = self.windows.span(part.from);
+        let progress = Progress {
+            phase: part.phase,
+            elapsed: end - since,
+            of: until.map(|until| until - since),
+            length: end - part.from,
+            tally: &part.tally,
+            in_flight: part.in_flight,
+            server: None,
+        };
+        watch(progress, self.windows.phase(end));
+        match part.phase {
+            Phase::WarmUp | Phase::Between => return,
+            Phase::Measured(number) => self.window = number,
+            // Late answers to what the window has planned.
+            Phase::Draining => {}
+        }
+        let second = self.windows.unix(part.from).as_secs();
+        let (tally, seconds) = self.tallies.entry(self.window).or_default();
+        match seconds.get_mut(&second) {
+            Some(sum) => sum.add(&part.tally),
+            None => drop(seconds.insert(second, part.tally.clone())),
+        }
+        if tally.classes.is_empty() {
+            *tally = part.tally;
+        } else {
+            tally.add(&part.tally);
+        }
+    }
+
+    /// The windows that are over, when nobody tells any more. Parts that some threads did not come
+    /// to, because they were stopped, count as well.
+    pub(super) fn windows(mut self, watch: &mut dyn FnMut(Progress<'_>, Phase)) -> Vec<Measured> {
+        for (_, part) in std::mem::take(&mut self.parts).into_values() {
+            self.over(*part, watch);
+        }
+        let mut windows = Vec::new();
+        for (number, ends) in std::mem::take(&mut self.ends) {
+            let (tally, seconds) = self.tallies.remove(&number).unwrap_or_default();
+            windows.extend(self.window(ends, tally, seconds));
+        }
+        windows
+    }
+
+    fn window(
+        &self,
+        ends: Vec<WindowEnd>,
+        tally: Tally,
+        seconds: BTreeMap<u64, Tally>,
+    ) -> Option<Measured> {
+        let accountant = ends.iter().position(|end| end.server.is_some()).unwrap_or(0);
+        let first: &WindowEnd = ends.get(accountant)?;
+        let (begin, duration): (Instant, Duration) = (first.begin, first.duration);
+        let mut measured = Measured {
+            begin_unix: self.windows.unix(begin),
+            duration,
+            tally,
+            usage: Usage::default(),
+            busiest_thread: Duration::ZERO,
+            enters: 0,
+            server: None,
+            seconds,
+            users: Vec::new(),
+        };
+        for end in ends {
+            measured.usage = measured.usage.and(end.usage);
+            measured.busiest_thread = measured.busiest_thread.max(end.usage.cpu);
+            measured.enters += end.enters;
+            measured.server = measured.server.or(end.server);
+            measured.users.extend(end.users);
+        }
+        Some(measured)
+    }
+}

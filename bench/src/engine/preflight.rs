@@ -1,0 +1,84 @@
+//! One request before the run: does the server answer as it must?
+//!
+//! A wrong URL is told at once and not as a million wrong answers; and the size of the answer says
+//! how large receive buffers should be.
+
+use crate::once::{self, OnceError};
+use crate::request::{Persistence, Script, Wording};
+use crate::response::FrameError;
+use crate::target::Target;
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// Why the run does not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum PreflightError {
+    /// No connection.
+    #[error("cannot connect to {address}: {error}")]
+    Connect {
+        /// The server.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The connection broke or nothing came.
+    #[error("no answer to the first request: {0}")]
+    Silent(io::Error),
+    /// The connection was closed in the middle.
+    #[error("the server closed the connection before the first answer was complete")]
+    Ended,
+    /// Not a response that can be framed.
+    #[error("the first answer cannot be read: {0}")]
+    Framing(FrameError),
+    /// Too long to be read as a whole.
+    #[error("the first answer has {0} bytes; at most {ANSWER_BYTES_MAX} can be asked for")]
+    TooLong(u64),
+    /// Another status than the one that is right.
+    #[error("GET {path} was answered with status {status}, not {expected}")]
+    Status {
+        /// What was asked for.
+        path: String,
+        /// What came.
+        status: u16,
+        /// What is right.
+        expected: u16,
+    },
+}
+
+/// Longest answer that is asked for.
+pub const ANSWER_BYTES_MAX: u64 = 1 << 30;
+
+/// Asks for a target on a connection of its own: the bytes of the answer, head and body.
+pub fn ask(
+    server: SocketAddr,
+    target: &Target,
+    wording: &Wording,
+    expected: u16,
+    timeout: Duration,
+) -> Result<u64, PreflightError> {
+    let mut stream = TcpStream::connect_timeout(&server, timeout)
+        .map_err(|error| PreflightError::Connect { address: server, error })?;
+    stream.set_read_timeout(Some(timeout)).map_err(PreflightError::Silent)?;
+    stream.set_write_timeout(Some(timeout)).map_err(PreflightError::Silent)?;
+    let script = Script::new(std::slice::from_ref(target), wording, Persistence::Close, 1);
+    let request = script.request(0);
+    let answer = once::exchange(&mut stream, request.as_slice(), ANSWER_BYTES_MAX)
+        .map_err(PreflightError::from)?;
+    if answer.head.status != expected {
+        let (path, status) = (target.path.clone(), answer.head.status);
+        return Err(PreflightError::Status { path, status, expected });
+    }
+    Ok((answer.head_bytes.len() + answer.body.len()) as u64)
+}
+
+impl From<OnceError> for PreflightError {
+    fn from(error: OnceError) -> Self {
+        match error {
+            OnceError::Silent(error) => Self::Silent(error),
+            OnceError::Ended => Self::Ended,
+            OnceError::Framing(error) => Self::Framing(error),
+            OnceError::TooLong(bytes) => Self::TooLong(bytes),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A run's result from what was measured.
+
+use super::client::UserTally;
+use super::collector::Measured;
+use super::server::Known;
+use crate::process::{Consumption, ProcessError, Usage};
+use crate::result::cost::{ClientCost, Resident, ServerCost, ServerUsage};
+use crate::result::latencies::Latencies;
+use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Second, Window};
+use crate::tally::{ClassTally, ScheduleTally, Tally};
+use std::time::Duration;
+
+/// A connection conforms from here on, bit/s. Both limits are those of the SPECweb99-style workload.
+const CONFORMING_BITS_PER_S: f64 = 320_000.0;
+
+/// A connection conforms with fewer errors than this share of its operations.
+const CONFORMING_ERROR_SHARE: f64 = 0.01;
+
+/// A window of the result. `paced` says whether there were lines, so that users conform or do not;
+/// `server` is what was known of the server, if its process was named.
+pub(super) fn window(
+    name: String,
+    measured: Measured,
+    classes: &[String],
+    paced: bool,
+    server: Option<Option<Known>>,
+) -> Window {
+    let Measured { tally, .. } = &measured;
+    let conformity = paced.then(|| conformity(&measured.users, tally.connects));
+    Window::new(Counts {
+        name,
+        begin_unix_ns: ns(measured.begin_unix),
+        duration_ns: ns(measured.duration),
+        requests: tally.requests(),
+        received_bytes: tally.received_bytes,
+        sent_bytes: tally.sent_bytes,
+        connects: tally.connects,
+        handshakes: Handshakes { full: tally.handshakes_full, resumed: tally.handshakes_resumed },
+        errors: tally.errors.kinds().into_iter().collect(),
+        classes: classes.iter().zip(&tally.classes).map(class).collect(),
+        connect: Latencies::from(tally.connect.histogram()),
+        tls: Latencies::from(tally.tls.histogram()),
+        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, tally)),
+        seconds: measured.seconds.iter().map(second).collect(),
+        client: ClientCost {
+            usage: measured.usage.into(),
+            busiest_thread_ns: ns(measured.busiest_thread),
+            enters: measured.enters,
+        },
+        server: cost(measured.server, server),
+        conformity,
+    })
+}
+
+fn class((name, tally): (&String, &ClassTally)) -> Class {
+    Class {
+        name: name.clone(),
+        requests: tally.requests,
+        received_bytes: tally.received_bytes,
+        first_byte: Latencies::from(tally.first_byte.histogram()),
+        service: Latencies::from(tally.service.histogram()),
+        response: tally.response.as_ref().map(|response| Latencies::from(response.histogram())),
+    }
+}
+
+fn second((&unix_s, tally): (&u64, &Tally)) -> Second {
+    Second {
+        unix_s,
+        requests: tally.requests(),
+        received_bytes: tally.received_bytes,
+        errors: tally.errors.total(),
+        latencies: Latencies::from(tally.waiting().histogram()),
+    }
+}
+
+fn plan_kept(schedule: &ScheduleTally, tally: &Tally) -> Schedule {
+    Schedule {
+        planned: schedule.planned,
+        never_sent: schedule.unsent,
+        unanswered: schedule.unanswered,
+        lag: Latencies::from(schedule.lag.histogram()),
+        behind: tally.is_behind(),
+    }
+}
+
+/// CPU time is that which the thread read that accounts for it, at the very ends of the window.
+fn cost(usage: Option<Result<Usage, ProcessError>>, known: Option<Option<Known>>) -> ServerCost {
+    let Some(known) = known else { return ServerCost::NotAsked };
+    match usage {
+        Some(Ok(usage)) => {
+            let known = known.and_then(Result::ok);
+            let resident = |Consumption { memory, .. }: &Consumption| Resident {
+                begin_bytes: memory.begin_bytes,
+                peak_bytes: memory.peak_bytes,
+                end_bytes: memory.end_bytes,
+            };
+            ServerCost::Known {
+                cost: ServerUsage {
+                    usage: usage.into(),
+                    processes: known.as_ref().map_or(0, |known| known.processes),
+                    resident: known.as_ref().map(resident),
+                },
+            }
+        }
+        Some(Err(error)) => ServerCost::Unknown { reason: error.to_string() },
+        None => ServerCost::Unknown { reason: "the window was over before it was read".to_owned() },
+    }
+}
+
+/// What the users of a paced run have come to. A user's bit rate is that of its operations' time,
+/// connecting and waiting for the server included.
+fn conformity(users: &[UserTally], opened: u64) -> Conformity {
+    let mut sums =
+        Conformity { requested_connections: users.len() as u64, opened, ..Conformity::default() };
+    for user in users {
+        let busy_s = user.busy.as_secs_f64();
+        let bits_per_s = if busy_s > 0.0 { user.received_bytes as f64 * 8.0 / busy_s } else { 0.0 };
+        let few_errors = (user.errors as f64) < CONFORMING_ERROR_SHARE * user.operations as f64
+            || user.errors == 0;
+        let conforms = bits_per_s >= CONFORMING_BITS_PER_S && few_errors;
+        sums.conforming_connections += u64::from(conforms);
+        sums.operations += user.operations;
+        sums.response_ns_sum += ns(user.busy);
+        sums.bits_per_s_sum += bits_per_s.round() as u64;
+    }
+    sums
+}
+
+/// 584 years are not reached.
+fn ns(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user(operations: u64, kbit: u64, busy_ms: u64, errors: u64) -> UserTally {
+        let busy = Duration::from_millis(busy_ms);
+        UserTally { operations, received_bytes: kbit * 125, busy, errors }
+    }
+
+    #[test]
+    fn a_connection_conforms_that_is_fast_enough_and_mostly_right() {
+        let users = [
+            user(100, 340, 1000, 0),
+            user(100, 320, 1000, 0),
+            user(100, 319, 1000, 0),
+            user(200, 340, 1000, 1),
+            user(100, 340, 1000, 1),
+            user(0, 0, 0, 0),
+            user(0, 0, 0, 3),
+        ];
+        let conforms = |user: &UserTally| conformity(&[*user], 0).conforming_connections;
+        assert_eq!(users.each_ref().map(conforms), [1, 1, 0, 1, 0, 0, 0]);
+        let sums = conformity(&users, 37);
+        assert_eq!((sums.requested_connections, sums.conforming_connections), (7, 3));
+        assert_eq!((sums.operations, sums.opened), (600, 37));
+        assert_eq!(sums.response_ns_sum, 5_000_000_000);
+        assert_eq!(sums.bits_per_s_sum, 1_659_000);
+    }
+}

@@ -1,0 +1,111 @@
+//! One request and its response, waited for: for what is asked before and after a run.
+
+use crate::response::{FrameError, Framer, Head, HeadMemory, Piece};
+use std::io::{self, Read, Write};
+
+/// Why there is no response.
+#[derive(Debug, thiserror::Error)]
+pub enum OnceError {
+    /// The connection broke, or nothing came in time.
+    #[error("{0}")]
+    Silent(#[from] io::Error),
+    /// The connection was closed in the middle.
+    #[error("the server closed the connection before the answer was complete")]
+    Ended,
+    /// Not a response that can be framed.
+    #[error("the answer cannot be read: {0}")]
+    Framing(#[from] FrameError),
+    /// More than was to be expected.
+    #[error("the answer has {0} bytes, which is more than it may have")]
+    TooLong(u64),
+}
+
+/// A whole response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// What the head says.
+    pub head: Head,
+    /// The head's bytes, with the empty line.
+    pub head_bytes: Vec<u8>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Sends `request` on a connection that stands and reads the response, whose body may have
+/// `body_bytes_max` bytes. How long that may take is the connection's own timeout.
+pub fn exchange(
+    connection: &mut (impl Read + Write),
+    request: &[u8],
+    body_bytes_max: u64,
+) -> Result<Response, OnceError> {
+    connection.write_all(request)?;
+    connection.flush()?;
+    let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
+    let (mut head_bytes, mut body) = (Vec::new(), Vec::new());
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let received = connection.read(&mut buffer)?;
+        if received == 0 {
+            return Err(OnceError::Ended);
+        }
+        let mut input = &buffer[..received];
+        while let Some(piece) = framer.next(&mut input, &mut memory)? {
+            match piece {
+                Piece::Head(head, _) if head.body_bytes > body_bytes_max => {
+                    return Err(OnceError::TooLong(head.body_bytes));
+                }
+                Piece::Head(_, bytes) => head_bytes.extend_from_slice(bytes),
+                Piece::Body(bytes) => body.extend_from_slice(bytes),
+                Piece::End(head) => return Ok(Response { head, head_bytes, body }),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A peer that says `says` whatever it is told, a byte at a time.
+    struct Peer(&'static [u8]);
+
+    impl Read for Peer {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let Some((first, rest)) = self.0.split_first() else { return Ok(0) };
+            buffer[0] = *first;
+            self.0 = rest;
+            Ok(1)
+        }
+    }
+
+    impl Write for Peer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_response_is_taken_whole() {
+        let response = exchange(
+            &mut Peer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
+            b"GET / HTTP/1.1\r\n\r\n",
+            2,
+        )
+        .unwrap();
+        assert_eq!((response.head.status, &*response.body), (200, &b"ok"[..]));
+        assert_eq!(response.head_bytes, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    }
+
+    #[test]
+    fn what_is_no_response_is_told_apart() {
+        let error = |says| exchange(&mut Peer(says), b"", 1).unwrap_err();
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+        assert!(matches!(error(&head[..30]), OnceError::Ended));
+        assert!(matches!(error(b"220 mail\r\n\r\n"), OnceError::Framing(_)));
+        assert!(matches!(error(head), OnceError::TooLong(2)));
+    }
+}
