@@ -221,7 +221,7 @@ fn web99(users: u32, pace: Pace, seconds: u32, service: Duration) -> Vec<Counts>
 
 #[test]
 fn an_idle_server_gives_340_kbit_a_second_on_calibrated_lines() {
-    for counts in web99(40, Pace::CALIBRATED, 60, Duration::ZERO) {
+    for counts in web99(10, Pace::CALIBRATED, 300, Duration::ZERO) {
         assert_eq!(counts.errors.total(), 0, "{:?}", counts.errors);
         let conformity = counts.conformity.unwrap();
         let operations = conformity.operations as f64;
@@ -232,12 +232,12 @@ fn an_idle_server_gives_340_kbit_a_second_on_calibrated_lines() {
         let expected = 1.0 / (1.0 / 400.0 + 52.812e-3 / kbit);
         let rate = kbit / mean_ms * 1000.0;
         assert!((rate - expected).abs() < 1.0, "{rate} {expected}");
-        assert_eq!(conformity.requested_connections, 40);
-        // In a minute a user makes 170 operations. Whose files happen to be small, with less than 85
-        // kbit an operation, is below the limit by the hold alone; in 20 minutes nobody is.
-        assert!(conformity.conforming_connections >= 30, "{conformity:?}");
+        assert_eq!(conformity.requested_connections, 10);
+        // Whose files happen to be small, with less than 85 kbit an operation, is below the limit by
+        // the hold alone: in five minutes hardly anybody, in a minute one in ten.
+        assert!(conformity.conforming_connections >= 9, "{conformity:?}");
         // Users are busy all the time.
-        let busy = conformity.response_ns_sum as f64 / (40.0 * 60e9);
+        let busy = conformity.response_ns_sum as f64 / (10.0 * 300e9);
         assert!((busy - 1.0).abs() < 0.03, "{busy}");
     }
 }
