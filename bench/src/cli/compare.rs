@@ -16,7 +16,7 @@ use std::time::Duration;
 /// is not installed is named, with its package, and skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  onering-bench compare --profile quick --json result.json
+  onering-bench compare --profile quick --json result.json --html result.html
   onering-bench compare --cells 1k-64,1k-512 --servers onering,floor --rounds 9
   onering-bench compare --profile smoke --clients run
   onering-bench compare --profile full --journal full.journal --json full.json
@@ -76,6 +76,9 @@ pub(super) struct Arguments {
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the result as one self-contained page
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Print the JSON Schema of results, and do nothing else
     #[arg(long)]
     print_schema: bool,
@@ -107,6 +110,9 @@ impl Arguments {
         print_text(self.json.as_deref(), &comparison);
         if let Some(path) = &self.json {
             write_json(path, &comparison)?;
+        }
+        if let Some(path) = &self.html {
+            super::write(path, comparison.html().as_bytes())?;
         }
         let clean = !comparison.interrupted
             && !comparison.measurements.is_empty()

@@ -12,7 +12,7 @@
 //! | [`peer`], [`configuration`], `certificate`, `contender` | the servers and what they are told |
 //! | `order`, `journal` | when what is measured, and what came already |
 //! | `namespace`, `stage`, `running`, `answer`, `load`, `interrupt` | one measurement |
-//! | [`figure`], [`comparison`], [`analysis`], `table` | the result |
+//! | [`figure`], [`comparison`], [`analysis`], `table`, `html` | the result |
 
 pub mod analysis;
 mod answer;
@@ -22,6 +22,7 @@ pub mod comparison;
 pub mod configuration;
 pub mod contender;
 pub mod figure;
+mod html;
 mod journal;
 mod load;
 pub mod namespace;

@@ -25,7 +25,7 @@ impl fmt::Display for Shown {
 }
 
 /// A verdict as the tables have it.
-fn words(verdict: Verdict) -> &'static str {
+pub(super) fn words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Ahead => "ahead",
         Verdict::Behind => "behind",
@@ -35,7 +35,7 @@ fn words(verdict: Verdict) -> &'static str {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_head(f)?;
+        f.write_str(&self.head())?;
         for cell in &self.cells {
             write_cell(f, cell, self.settings.rounds as usize)?;
         }
@@ -45,7 +45,10 @@ impl fmt::Display for Comparison {
         for Skipped { what, why } in &self.skipped {
             writeln!(f, "skipped: {what}: {why}")?;
         }
-        self.write_losses(f)?;
+        writeln!(f)?;
+        for line in self.losses() {
+            writeln!(f, "{line}")?;
+        }
         if self.interrupted {
             writeln!(f, "\ninterrupted: not all rounds were measured")?;
         }
@@ -54,51 +57,69 @@ impl fmt::Display for Comparison {
 }
 
 impl Comparison {
-    fn write_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// What was asked for, and how to read what came.
+    pub(super) fn head(&self) -> String {
         let settings = &self.settings;
         let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
-        writeln!(
-            f,
-            "Rounds: {}, of {} s; servers on CPU {}, clients on CPU {}; {}; seed {}",
+        let mut text = format!(
+            "Rounds: {}, of {} s; servers on CPU {}, clients on CPU {}; {}; seed {}\n\
+             Medians (least–greatest); ratios within blocks: geometric mean [interval], or \
+             (least–greatest) where there are too few.\n",
             settings.rounds,
             settings.duration_ms as f64 / 1e3,
             list(&settings.server_cpus),
             list(&settings.client_cpus),
             settings.congestion_control,
             settings.seed
-        )?;
-        writeln!(
-            f,
-            "Medians (least–greatest); ratios within blocks: geometric mean [interval], or (least–\
-             greatest) where there are too few."
-        )?;
+        );
         let rounds = settings.rounds as usize;
         if rounds < PAIRS_FOR_LEVEL {
             let warning = Warning::TooFewRepeats { repeats: rounds, needed: PAIRS_FOR_LEVEL };
-            writeln!(f, "{warning}.")?;
+            text += &format!("{warning}.\n");
         }
         let figures = self.cells.iter().flat_map(|cell| &cell.servers).flat_map(|s| &s.figures);
-        match figures.filter(|figure| figure.verdict.is_some()).count() {
-            0 => Ok(()),
-            verdicts => {
-                let wrong = (1.0 - level_of(rounds)) * verdicts as f64;
-                writeln!(f, "Of {verdicts} verdicts up to {wrong:.0} err by chance, as a rule.")
-            }
+        let verdicts = figures.filter(|figure| figure.verdict.is_some()).count();
+        if verdicts > 0 {
+            let wrong = (1.0 - level_of(rounds)) * verdicts as f64;
+            text += &format!("Of {verdicts} verdicts up to {wrong:.0} err by chance, as a rule.\n");
         }
+        text
     }
 
-    fn write_losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f)?;
-        let lost: Vec<_> = self.cells.iter().filter(|cell| !cell.lost_to.is_empty()).collect();
-        if lost.is_empty() {
-            return writeln!(f, "no cell is shown to be lost by {}", self.settings.reference);
-        }
-        for CellResult { cell, client, reference, lost_to, .. } in lost {
+    /// The lost cells, a line each.
+    pub(super) fn losses(&self) -> Vec<String> {
+        let lost = self.cells.iter().filter(|cell| !cell.lost_to.is_empty());
+        let line = |CellResult { cell, client, reference, lost_to, .. }: &CellResult| {
             let ahead = |Loss { server, figure }: &Loss| format!("{server} ({figure})");
             let ahead = lost_to.iter().map(ahead).collect::<Vec<_>>().join(", ");
-            writeln!(f, "lost: {cell}, client {client}: {reference} is behind {ahead}")?;
+            format!("lost: {cell}, client {client}: {reference} is behind {ahead}")
+        };
+        let lines: Vec<_> = lost.map(line).collect();
+        match lines.is_empty() {
+            true => vec![format!("no cell is shown to be lost by {}", self.settings.reference)],
+            false => lines,
         }
-        Ok(())
+    }
+}
+
+impl CellResult {
+    /// Its warnings, a line each: what several servers are warned of alike is said once, and what
+    /// the head has said of all `rounds` is not said again.
+    pub(super) fn warnings(&self, rounds: usize) -> Vec<String> {
+        let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+        for server in &self.servers {
+            for warning in &server.warnings {
+                if matches!(warning, Warning::TooFewRepeats { repeats, .. } if *repeats == rounds) {
+                    continue;
+                }
+                let text = warning.to_string();
+                match all.iter_mut().find(|(other, _)| *other == text) {
+                    Some((_, names)) => names.push(&server.server),
+                    None => all.push((text, vec![&server.server])),
+                }
+            }
+        }
+        all.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))).collect()
     }
 }
 
@@ -132,7 +153,10 @@ fn write_cell(f: &mut fmt::Formatter<'_>, cell: &CellResult, rounds: usize) -> f
             }
         }
     }
-    write_warnings(f, servers, rounds)
+    for line in cell.warnings(rounds) {
+        writeln!(f, "  {line}")?;
+    }
+    Ok(())
 }
 
 fn write_line(
@@ -153,41 +177,15 @@ fn write_line(
     writeln!(f, "{}", line.trim_end())
 }
 
-/// What several servers are warned of alike is said once, and what the head has said is not said
-/// again.
-fn write_warnings(
-    f: &mut fmt::Formatter<'_>,
-    servers: &[ServerResult],
-    rounds: usize,
-) -> fmt::Result {
-    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
-    for server in servers {
-        for warning in &server.warnings {
-            if matches!(warning, Warning::TooFewRepeats { repeats, .. } if *repeats == rounds) {
-                continue;
-            }
-            let text = warning.to_string();
-            match all.iter_mut().find(|(other, _)| *other == text) {
-                Some((_, names)) => names.push(&server.server),
-                None => all.push((text, vec![&server.server])),
-            }
-        }
-    }
-    for (text, names) in all {
-        writeln!(f, "  {}: {text}", names.join(", "))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::compare::analysis::analyse;
     use crate::compare::analysis::tests::{measurements, settings};
     use crate::compare::comparison::SchemaName;
     use crate::fingerprint::{Fingerprint, Subject};
 
-    fn comparison(shares: &[(Server, f64)]) -> Comparison {
+    pub(in crate::compare) fn comparison(shares: &[(Server, f64)]) -> Comparison {
         let measurements = measurements(shares);
         let subject = Subject { target: None, command: Vec::new(), programs: Vec::new() };
         Comparison {

@@ -27,16 +27,16 @@ fn compare(directory: &Path) -> Result<Command, &'static str> {
 }
 
 fn result(directory: &Path) -> Comparison {
-    let json = fs::read(directory.join("result.json")).unwrap();
-    serde_json::from_slice(&json).unwrap()
+    let json = fs::read(directory.join("result.json")).expect("a result");
+    serde_json::from_slice(&json).expect("a comparison")
 }
 
 /// Runs it to its end: what it printed, unless a namespace is not to be had here.
 fn run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().unwrap();
+    let output = command.output().expect("the program");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.code() {
-        Some(0) => Ok(String::from_utf8(output.stdout).unwrap()),
+        Some(0) => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         Some(4) => Err(said),
         Some(3) if said.contains("iproute2") => Err(said),
         other => panic!("{other:?}: {said}"),
