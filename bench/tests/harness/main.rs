@@ -1,4 +1,6 @@
 //! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
 
+mod browser;
 mod laws;
+mod report;
 mod web99_laws;
