@@ -9,7 +9,7 @@ const ROW: f64 = 40.0;
 
 /// One ratio of two servers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ratio {
+pub struct RatioBar {
     /// What is compared, such as `onering to nginx, 1 KiB keep-alive`.
     pub name: String,
     /// The ratio, above 0.
@@ -25,8 +25,8 @@ pub struct Ratio {
 /// A bar for each ratio on one logarithmic axis, and the same figures as a table. `id` is unique in
 /// the page; `what` says which figure the ratios are of, and which way is better. Ratios that are not
 /// finite and above 0 are in the table only.
-pub fn ratios(id: &str, what: &str, ratios: &[Ratio]) -> Markup {
-    let drawn: Vec<&Ratio> = ratios
+pub fn ratio_bars(id: &str, what: &str, ratios: &[RatioBar]) -> Markup {
+    let drawn: Vec<&RatioBar> = ratios
         .iter()
         .filter(|r| [r.ratio, r.low, r.high].into_iter().all(|n| n.is_finite() && n > 0.0))
         .collect();
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_ratio_is_in_the_table_and_drawable_ones_are_drawn() {
-        let ratio = |name: &str, ratio| Ratio {
+        let ratio = |name: &str, ratio| RatioBar {
             name: name.into(),
             ratio,
             low: ratio * 0.9,
@@ -92,10 +92,10 @@ mod tests {
             verdict: "less".into(),
         };
         let all = [ratio("a", 0.5), ratio("b<", 2.0), ratio("c", f64::NAN)];
-        let page = ratios("r", "CPU per request, less is better", &all).into_string();
+        let page = ratio_bars("r", "CPU per request, less is better", &all).into_string();
         assert_eq!(page.matches("<th scope=\"row\">").count(), 3, "{page}");
         assert_eq!(page.matches("class=\"bar s0\"").count(), 4, "two widths: {page}");
         assert!(page.contains("b&lt;: 2.00×, less") && !page.contains("NaN"), "{page}");
-        assert!(!ratios("r", "", &[]).into_string().contains("<svg"));
+        assert!(!ratio_bars("r", "", &[]).into_string().contains("<svg"));
     }
 }
