@@ -1,7 +1,7 @@
 //! Ratios with their intervals, as bars from 1: for comparisons.
 
 use super::scale::Scale;
-use super::svg::{Margins, Plot, figure};
+use super::svg::{Margins, Plot, figure, width as label_width};
 use maud::{Markup, html};
 
 /// Height of one bar with its name above it.
@@ -39,24 +39,27 @@ pub fn ratio_bars(id: &str, what: &str, ratios: &[RatioBar]) -> Markup {
                 let height = margins.top + margins.bottom + ROW * drawn.len() as f64;
                 let mut plot = Plot::new((width, height), margins);
                 let x = Scale::log((least, most), plot.x_range());
-                let (bottom, top) = plot.y_range();
-                for value in x.ticks() {
-                    plot.line((x.at(value), bottom), (x.at(value), top), "grid");
-                }
+                let (_, top) = plot.y_range();
                 let marks: Vec<_> =
                     x.ticks().into_iter().map(|n| (x.at(n), format!("{n}×"))).collect();
                 plot.x_axis(&marks, what);
                 for (i, ratio) in drawn.iter().enumerate() {
                     let y = top + ROW * i as f64;
-                    let name = format!("{}: {:.2}×, {}", ratio.name, ratio.ratio, ratio.verdict);
+                    // Lines stop at the names, which can be read only where nothing crosses them.
+                    for value in x.ticks() {
+                        plot.line((x.at(value), y + 18.0), (x.at(value), y + ROW), "grid");
+                    }
+                    let short = format!("{}: {:.2}×", ratio.name, ratio.ratio);
+                    let name = format!("{short}, {}", ratio.verdict);
+                    let name = if label_width(&name) > width { short } else { name };
                     plot.text((8.0, y + 14.0), "start", "name", &name);
                     plot.bar((x.at(1.0), y + 20.0), (x.at(ratio.ratio), y + 32.0), "bar s0");
                     plot.line((x.at(ratio.low), y + 26.0), (x.at(ratio.high), y + 26.0), "interval");
+                    plot.line((x.at(1.0), y + 18.0), (x.at(1.0), y + ROW), "axis");
                     for end in [ratio.low, ratio.high] {
                         plot.line((x.at(end), y + 22.0), (x.at(end), y + 30.0), "interval");
                     }
                 }
-                plot.line((x.at(1.0), bottom), (x.at(1.0), top), "axis");
                 plot.finish(id, what, &format!("{} ratios with their intervals", drawn.len()))
             }))
         }
