@@ -5,7 +5,7 @@ use super::analysis::{CellResult, FigureResult, ServerResult};
 use super::comparison::Comparison;
 use super::figure::Figure;
 use super::table::words;
-use crate::result::html::{self, Ratio, ratios};
+use crate::result::html::{self, RatioBar, ratio_bars};
 use crate::statistics::Better;
 use maud::{Markup, html};
 
@@ -72,7 +72,7 @@ fn section(index: usize, cell: &CellResult, rounds: usize) -> Markup {
         section {
             h2 { (cell.title) "; client: " (cell.client) }
             @for (nth, figure) in figures.iter().enumerate() {
-                (ratios(
+                (ratio_bars(
                     &format!("cell{index}-{nth}"),
                     &format!("{figure} ÷ {}; {}", cell.reference, direction(*figure)),
                     &bars(cell, *figure),
@@ -92,12 +92,12 @@ fn direction(figure: Figure) -> &'static str {
 }
 
 /// What has an interval; the others are in the table of medians only.
-fn bars(cell: &CellResult, figure: Figure) -> Vec<Ratio> {
+fn bars(cell: &CellResult, figure: Figure) -> Vec<RatioBar> {
     let bar = |server: &ServerResult| {
         let result = server.figures.iter().find(|result| result.figure == figure)?;
         let ratio = result.to_reference?;
         let [low, high] = ratio.interval?;
-        Some(Ratio {
+        Some(RatioBar {
             name: server.server.clone(),
             ratio: ratio.centre,
             low,

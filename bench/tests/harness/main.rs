@@ -2,6 +2,9 @@
 
 mod browser;
 mod compare;
+mod distributed;
+mod floor;
 mod laws;
+mod manners;
 mod report;
 mod web99_laws;
