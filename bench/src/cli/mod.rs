@@ -6,10 +6,14 @@ mod run;
 pub mod start_at;
 
 use crate::compare::CompareError;
+use crate::dial::DialError;
 use crate::engine::RunError;
 use crate::floor::FloorError;
 use crate::target::TargetError;
+use crate::workload::web99::control::ControlError;
+use crate::workload::web99::parameters::ParametersError;
 use clap::{Parser, Subcommand};
+use onering_fileset::plan::PlanError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -92,6 +96,16 @@ enum CommandError {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
+    #[error(transparent)]
+    Parameters(#[from] ParametersError),
+    #[error(transparent)]
+    FileSetPlan(#[from] PlanError),
+    #[error(transparent)]
+    FileSet(#[from] onering_fileset::store::Error),
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
     #[error("interrupted before anything was measured")]
     NothingMeasured,
 }
@@ -100,6 +114,7 @@ impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Target(_) | Self::Usage(_) => 2,
+            Self::Parameters(_) | Self::FileSetPlan(_) | Self::FileSet(_) => 2,
             Self::NothingMeasured => 130,
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,

@@ -1,4 +1,8 @@
 //! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
 
 mod laws;
+mod reference;
+#[path = "../../src/workload/web99/responder.rs"]
+mod responder;
 mod web99_laws;
+mod web99_sockets;

@@ -18,7 +18,7 @@ use onering_fileset::name::Name;
 use onering_fileset::plan::Directories;
 use onering_fileset::random::{Purpose, Random};
 
-use crate::laws::{Figure, Observed, undealt, variance_of_means, variance_within, within_3_sigma};
+use crate::laws::{Figure, Observed, undealt, variance_of_means, variance_within, within};
 
 const SEED: u64 = 1;
 const USERS: usize = 1000;
@@ -119,7 +119,7 @@ fn five_million_operations_follow_the_laws() {
     let of_users = of_users(&carried);
     let mut figures = observed.figures(&of_users, 0);
     figures.extend(line_figures(&carried, undealt(&of_users)));
-    within_3_sigma(&figures);
+    within(3.0, &figures);
 
     let mean = |of: fn(&Carried) -> f64| carried.iter().map(of).sum::<f64>() / USERS as f64;
     let kbit_s = mean(|carried| carried.bits / carried.time_s / 1000.0);

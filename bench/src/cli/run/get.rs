@@ -48,13 +48,13 @@ impl Arguments {
         };
         self.tell(&plan, load, |watch| {
             let stop = watch.stop;
-            engine::run(
+            Ok(engine::run(
                 &plan,
                 &|share| Get::new(&get, share.part),
                 &|_| "measured".to_owned(),
                 &mut |progress| watch.part(progress),
                 stop,
-            )
+            )?)
         })
     }
 }
