@@ -43,7 +43,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Floor(floor::Arguments),
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
     Compare(compare::Arguments),
 }
 
@@ -106,6 +106,8 @@ enum CommandError {
     Dial(#[from] DialError),
     #[error(transparent)]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    StartAt(#[from] start_at::StartAtError),
     #[error("interrupted before anything was measured")]
     NothingMeasured,
 }
@@ -113,7 +115,7 @@ enum CommandError {
 impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Target(_) | Self::Usage(_) => 2,
+            Self::Target(_) | Self::Usage(_) | Self::StartAt(_) => 2,
             Self::Parameters(_) | Self::FileSetPlan(_) | Self::FileSet(_) => 2,
             Self::NothingMeasured => 130,
             Self::Compare(error) if error.is_usage() => 2,

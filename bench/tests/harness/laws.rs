@@ -113,10 +113,9 @@ impl Observed {
         self.opened
     }
 
-    /// Every figure. `of_users` are the requests of each user; `open` connections had not come to
-    /// their end.
-    pub(crate) fn figures(&self, of_users: &[u64], open: u64) -> Vec<Figure> {
-        let undealt = undealt(of_users);
+    /// Every figure. For so many requests chance decides on the class, see [`undealt`]; `open`
+    /// connections had not come to their end.
+    pub(crate) fn figures(&self, undealt: f64, open: u64) -> Vec<Figure> {
         let mut figures = Vec::new();
         figures.extend(self.popularity_figures(undealt));
         figures.extend(self.kind_figures());

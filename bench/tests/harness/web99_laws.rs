@@ -116,9 +116,9 @@ fn of_users(carried: &[Carried]) -> Vec<u64> {
 fn five_million_operations_follow_the_laws() {
     let (observed, carried) = run(Pace::CALIBRATED, REQUESTS_MIN, |name| name);
     assert!(observed.requests() >= 5_000_000);
-    let of_users = of_users(&carried);
-    let mut figures = observed.figures(&of_users, 0);
-    figures.extend(line_figures(&carried, undealt(&of_users)));
+    let undealt = undealt(&of_users(&carried));
+    let mut figures = observed.figures(undealt, 0);
+    figures.extend(line_figures(&carried, undealt));
     within(3.0, &figures);
 
     let mean = |of: fn(&Carried) -> f64| carried.iter().map(of).sum::<f64>() / USERS as f64;
@@ -185,7 +185,7 @@ fn other_laws_are_found_out() {
     };
     let off = |distort: &mut dyn FnMut(Name) -> Name| -> Vec<String> {
         let (observed, carried) = run(Pace::IDEAL_400, REQUESTS_FEW, distort);
-        let figures = observed.figures(&of_users(&carried), 0);
+        let figures = observed.figures(undealt(&of_users(&carried)), 0);
         figures.iter().filter(|f| f.sigmas() > 3.0).map(Figure::to_string).collect()
     };
     let found = |off: &[String], what: &str| off.iter().any(|figure| figure.starts_with(what));

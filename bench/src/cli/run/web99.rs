@@ -4,7 +4,7 @@ use super::Arguments;
 use crate::cli::{CommandError, Verdict};
 use crate::dial::Connection;
 use crate::engine::windows::Window;
-use crate::engine::{self, Model, Plan};
+use crate::engine::{self, Model, Plan, Watcher};
 use crate::line::Pace;
 use crate::request::Version;
 use crate::result::load::{HttpVersion, Load, Pacing, Parameter, RequestsPerConnection};
@@ -156,9 +156,9 @@ impl Arguments {
             pacing: pacing(options.pacer),
             ..self.load("web99", &targets.list[0], wording.version)
         };
-        self.tell(&plan, load, |watch| {
-            let stop = watch.stop;
-            run.measure(|ledger| {
+        let mut log = None;
+        let verdict = self.tell(&plan, load, |watch| {
+            run.measure(&mut log, |ledger| {
                 Ok(engine::run(
                     &plan,
                     &|share| {
@@ -166,11 +166,14 @@ impl Arguments {
                         Web99::new(&run.parameters, ledger, first, users)
                     },
                     &|number| format!("iteration {}", number + 1),
-                    &mut |progress| watch.part(progress),
-                    stop,
+                    watch,
                 )?)
             })
-        })
+        })?;
+        if let Some(log) = log {
+            eprintln!("{log}");
+        }
+        Ok(verdict)
     }
 
     pub(super) fn web96(&self, targets: &Targets) -> Result<Verdict, CommandError> {
@@ -195,9 +198,9 @@ impl Arguments {
             ..self.load("web96", &targets.list[0], Version::Http10)
         };
         self.tell(&plan, load, |watch| {
-            let (stop, mut measured) = (watch.stop, Vec::new());
+            let mut measured = Vec::new();
             for (number, rate_per_s) in web96::load_points(target).enumerate() {
-                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                if watch.wants_to_stop() {
                     break;
                 }
                 let warmup = if number == 0 { self.warmup } else { self.web99.ramp };
@@ -210,8 +213,7 @@ impl Arguments {
                     &point,
                     &|share| Web96::new(&parameters, share.part.0 as u32),
                     &|_| format!("{rate_per_s:.0}/s"),
-                    &mut |progress| watch.part(progress),
-                    stop,
+                    watch,
                 )?);
             }
             Ok(measured)
@@ -256,8 +258,10 @@ struct Web99Run<'r> {
 }
 
 impl Web99Run<'_> {
+    /// Measures by `load`; `log` is what the POST log was like, if there are POSTs.
     fn measure(
         &self,
+        log: &mut Option<PostVerdict>,
         load: impl FnOnce(&Ledger) -> Result<Vec<WindowResult>, CommandError>,
     ) -> Result<Vec<WindowResult>, CommandError> {
         let wanted = self.parameters.wanted();
@@ -267,12 +271,12 @@ impl Web99Run<'_> {
         }
         control::reset(&self.parameters, &mut self.dial()?)?;
         let mut windows = load(&ledger)?;
-        let log = control::fetch(&self.parameters, &mut self.dial()?)?;
-        let verdict = ledger.take().judge(&log, &wanted.paths.files, 0..wanted.users, true);
-        eprintln!("{verdict}");
+        let fetched = control::fetch(&self.parameters, &mut self.dial()?)?;
+        let verdict = ledger.take().judge(&fetched, &wanted.paths.files, 0..wanted.users, true);
         if let Some(last) = windows.pop() {
             windows.push(with_post_log(&last, &verdict));
         }
+        *log = Some(verdict);
         Ok(windows)
     }
 
