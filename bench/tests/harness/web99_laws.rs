@@ -165,6 +165,20 @@ fn a_line_of_400_kbit_gives_400_kbit() {
     }
 }
 
+/// A connection's rate depends on what its user drew, and the more so the fewer operations there were:
+/// with a server that costs nothing, some of them do not conform in 120 s, and all do in 1200 s.
+#[test]
+fn how_many_connections_conform_depends_on_the_length() {
+    let conforming = |requests_min| {
+        let (_, carried) = run(Pace::CALIBRATED, requests_min, |name| name);
+        carried.iter().filter(|carried| carried.bits / carried.time_s >= 320_000.0).count()
+    };
+    let [short, published] = [340, 3400].map(conforming);
+    println!("of {USERS} connections conform: {short} in 120 s, {published} in 1200 s");
+    assert!((900..970).contains(&short), "{short}");
+    assert!(published >= 998, "{published}");
+}
+
 /// The laws must be able to fail: files uniform in their class, directories uniform in the set, and a
 /// deck of which one card is another are each found.
 #[test]

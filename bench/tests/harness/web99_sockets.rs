@@ -13,7 +13,7 @@ use onering_fileset::laws::DECK;
 use onering_fileset::plan::Directories;
 use serde_json::Value;
 
-use crate::laws::{Figure, undealt, within};
+use crate::laws::{undealt, within};
 use crate::reference::{Reference, SET_SEED};
 use crate::responder::Fault;
 
@@ -160,30 +160,38 @@ fn web96_has_ten_load_points_of_one_request_a_connection() {
 }
 
 /// 340 ± 1 kbit/s and 2.84 ± 0.02 operations a second on each connection; and a server that takes
-/// 30 ms longer than an idle one has hardly a connection that conforms.
+/// 60 ms longer than an idle one has hardly a connection that conforms.
+///
+/// The rate is that of all connections, their bits over their time. The mean of their rates is less
+/// where each has made few operations: what they drew differs by a fifth then, and the rate is a
+/// concave function of it. The warm-up is longer than the longest operation, of 19 s: before that, long
+/// ones are under way less often than later.
 #[test]
-#[ignore = "four minutes, and asserts rates: for a machine that is otherwise idle"]
+#[ignore = "three minutes, and asserts rates: for a machine that is otherwise idle"]
 fn an_idle_responder_gives_the_calibrated_figures() {
     const LOAD: u64 = 100;
-    for (late, seconds) in [(PROMPT, 120), (Duration::from_millis(30), 60)] {
+    for (late, seconds) in [(PROMPT, 120), (Duration::from_millis(60), 30)] {
         let reference = Reference::start(set(LOAD), None, late);
         let arguments = format!(
-            "--workload web99 --load {LOAD} --iterations 1 --warmup 5s --duration {seconds}s"
+            "--workload web99 --load {LOAD} --iterations 1 --warmup 25s --duration {seconds}s"
         );
         let output = run(&reference, &arguments);
         let Some(result) = result(&output) else { return };
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(errors(&result), [""; 0], "{said}");
         let counts = &result["windows"][0]["counts"];
-        let sum = |name: &str| counts["conformity"][name].as_f64().expect("a sum");
-        let kbit_s = sum("bits_per_s_sum") / LOAD as f64 / 1000.0;
-        let duration_s = counts["duration_ns"].as_f64().expect("a duration") / 1e9;
-        let ops_s = sum("operations") / duration_s / LOAD as f64;
-        let response_ms = sum("response_ns_sum") / sum("operations") / 1e6;
-        let kbit = counts["received_bytes"].as_f64().expect("bytes") * 8e-3 / sum("operations");
+        let number = |value: &Value| value.as_f64().expect("a number");
+        let sum = |name: &str| number(&counts["conformity"][name]);
+        let kbit = number(&counts["received_bytes"]) * 8e-3;
+        let kbit_s = kbit / (sum("response_ns_sum") * 1e-9);
+        let each_kbit_s = sum("bits_per_s_sum") / LOAD as f64 / 1000.0;
+        let ops_s = sum("operations") / (number(&counts["duration_ns"]) * 1e-9) / LOAD as f64;
         println!(
-            "late by {late:?}: {kbit_s:.2} kbit/s, {ops_s:.3} ops/s, {response_ms:.1} ms, \
-             {kbit:.2} kbit and {:.4} connects per operation, {} of {LOAD} conform\n{said}",
+            "{late:?} late: {kbit_s:.2} kbit/s ({each_kbit_s:.2} in the mean of connections), \
+             {ops_s:.3} ops/s; of an operation: {:.1} ms, {:.2} kbit, {:.4} connects; {} of {LOAD} \
+             conform",
+            sum("response_ns_sum") / sum("operations") / 1e6,
+            kbit / sum("operations"),
             sum("opened") / sum("operations"),
             sum("conforming_connections"),
         );
@@ -191,9 +199,7 @@ fn an_idle_responder_gives_the_calibrated_figures() {
             let figures = reference.observed(|observed| {
                 observed.figures(undealt(&[observed.requests() / LOAD; LOAD as usize]), LOAD)
             });
-            let off: Vec<String> =
-                figures.iter().filter(|f| f.sigmas() > 3.0).map(Figure::to_string).collect();
-            println!("{} figures, of which beyond 3 sigma: {off:?}", figures.len());
+            figures.iter().for_each(|figure| println!("{figure}"));
             within(5.0, &figures);
             assert!((kbit_s - 340.0).abs() < 1.0);
             assert!((ops_s - 2.84).abs() < 0.02);

@@ -20,6 +20,7 @@ use onering_fileset::laws::{Popularity, mean_body_bytes};
 use onering_fileset::plan::Directories;
 use onering_fileset::store::Manifest;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +47,13 @@ pub(super) struct Options {
     /// web99: how often is measured; the median counts
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     iterations: u32,
+    /// web99, where several generators load one server: how many users the others before this one have;
+    /// the one with 0 resets the server
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    first_user: u32,
+    /// web99, where several generators load one server: users of all of them
+    #[arg(long, value_name = "N")]
+    all_users: Option<u32>,
     /// What passes under load before each measurement but the first
     #[arg(long, value_name = "T", default_value = "1s", value_parser = parse_duration)]
     ramp: Duration,
@@ -135,6 +143,8 @@ impl Arguments {
         plan.windows = windows.collect();
         let length = plan.windows.last().map_or(Duration::ZERO, |last| last.from + last.length);
         let wording = self.wording();
+        let users = u32::try_from(connections).unwrap_or(u32::MAX);
+        let own = options.first_user..options.first_user.saturating_add(users);
         let wanted = Wanted {
             host: targets.list[0].authority.clone(),
             version: wording.version,
@@ -146,10 +156,18 @@ impl Arguments {
                 Mix::Static => parameters::Mix::Static,
             },
             paths: options.paths(),
-            users: u32::try_from(connections).unwrap_or(u32::MAX),
+            users: options.all_users.unwrap_or(own.end),
             duration: length,
         };
-        let run = Web99Run { parameters: Arc::new(Parameters::new(wanted)?), plan: &plan };
+        if wanted.users < own.end {
+            return Err(CommandError::Usage(
+                "--all-users is less than the users of this generator",
+            ));
+        }
+        let run = Web99Run { parameters: Arc::new(Parameters::new(wanted)?), own, plan: &plan };
+        if options.first_user == 0 {
+            run.reset()?;
+        }
         let load = Load {
             parameters: run.described(options, connections),
             requests_per_connection: RequestsPerConnection::Drawn,
@@ -162,8 +180,8 @@ impl Arguments {
                 Ok(engine::run(
                     &plan,
                     &|share| {
-                        let (first, users) = (share.first_connection as u32, share.connections);
-                        Web99::new(&run.parameters, ledger, first, users)
+                        let first = run.own.start + share.first_connection as u32;
+                        Web99::new(&run.parameters, ledger, first, share.connections)
                     },
                     &|number| format!("iteration {}", number + 1),
                     watch,
@@ -254,29 +272,41 @@ fn pacing(pacer: Pacer) -> Pacing {
 /// A web99 run: the server is reset before it, and its POST log looked through after it.
 struct Web99Run<'r> {
     parameters: Arc<Parameters>,
+    /// The users of this generator, among those of all.
+    own: Range<u32>,
     plan: &'r Plan,
 }
 
 impl Web99Run<'_> {
+    fn has_posts(&self) -> bool {
+        self.parameters.wanted().mix == parameters::Mix::Full
+    }
+
+    fn reset(&self) -> Result<(), CommandError> {
+        if self.has_posts() {
+            control::reset(&self.parameters, &mut self.dial()?)?;
+        }
+        Ok(())
+    }
+
     /// Measures by `load`; `log` is what the POST log was like, if there are POSTs.
     fn measure(
         &self,
         log: &mut Option<PostVerdict>,
         load: impl FnOnce(&Ledger) -> Result<Vec<WindowResult>, CommandError>,
     ) -> Result<Vec<WindowResult>, CommandError> {
-        let wanted = self.parameters.wanted();
         let ledger = Ledger::default();
-        if wanted.mix == parameters::Mix::Static {
-            return load(&ledger);
-        }
-        control::reset(&self.parameters, &mut self.dial()?)?;
         let mut windows = load(&ledger)?;
-        let fetched = control::fetch(&self.parameters, &mut self.dial()?)?;
-        let verdict = ledger.take().judge(&fetched, &wanted.paths.files, 0..wanted.users, true);
-        if let Some(last) = windows.pop() {
-            windows.push(with_post_log(&last, &verdict));
+        if self.has_posts() {
+            let Wanted { users, paths, .. } = self.parameters.wanted();
+            let fetched = control::fetch(&self.parameters, &mut self.dial()?)?;
+            let alone = self.own == (0..*users);
+            let verdict = ledger.take().judge(&fetched, &paths.files, self.own.clone(), alone);
+            if let Some(last) = windows.pop() {
+                windows.push(with_post_log(&last, &verdict));
+            }
+            *log = Some(verdict);
         }
-        *log = Some(verdict);
         Ok(windows)
     }
 
