@@ -1,6 +1,6 @@
 //! The client against the floor and against servers that misbehave, over sockets.
 
-use super::*;
+use super::super::*;
 use crate::floor::Floor;
 use crate::request::{Version, Wording};
 use crate::result::cost::ServerCost;
