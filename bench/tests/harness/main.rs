@@ -1,7 +1,9 @@
 //! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
 
+mod browser;
 mod laws;
 mod reference;
+mod report;
 #[path = "../../src/workload/web99/responder.rs"]
 mod responder;
 mod web99_laws;
