@@ -6,5 +6,9 @@ mod distributed;
 mod floor;
 mod laws;
 mod manners;
+mod reference;
 mod report;
+#[path = "../../src/workload/web99/responder.rs"]
+mod responder;
 mod web99_laws;
+mod web99_sockets;

@@ -47,12 +47,12 @@ impl Arguments {
             status: self.status,
         };
         self.tell(&plan, load, |watch| {
-            engine::run(
+            Ok(engine::run(
                 &plan,
                 &|share| Get::new(&get, share.part),
                 &|_| "measured".to_owned(),
                 watch,
-            )
+            )?)
         })
     }
 }
