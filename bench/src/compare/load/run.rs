@@ -4,7 +4,7 @@ use super::{LoadError, Taken, first_line, watch};
 use crate::compare::answer::Expected;
 use crate::compare::cell::{Cell, Get, Load, TAILS_SHARE};
 use crate::compare::figure::Figures;
-use crate::compare::options::{FILE_SET_LOAD, KNEE, WARMUP};
+use crate::compare::options::{KNEE, WARMUP};
 use crate::interrupt::Interrupt;
 use crate::result::RunResult;
 use nix::unistd::Pid;
@@ -120,9 +120,9 @@ impl Run<'_> {
                 command.args(["--target", &url(address, true, &file)]);
             }
             Load::Web99 => {
-                command.args(["--workload", "web99", "--mix", "static"]);
+                command.args(["--workload", "web99", "--mix", "static", "--pacer", "none"]);
+                command.args(["--iterations", "1", "--load", &cell.connections.to_string()]);
                 command.arg("--fileset").arg(self.file_set);
-                command.args(["--load", &FILE_SET_LOAD.to_string()]);
                 command.args(["--target", &url(address, false, "")]);
             }
             Load::Idle { tls } => {
@@ -193,7 +193,7 @@ mod tests {
         assert!(line("102b-close-64", None).ends_with("/102.bin --status 200 --close"));
         assert!(line("tails-1k-64", Some(7000.4)).ends_with("--rate 7000 --arrivals poisson"));
         assert!(line("tls-1k-64", None).contains("--target https://127.0.0.1:8000/1024.bin"));
-        let web99 = "--workload web99 --mix static --fileset /f --load 1 --target";
+        let web99 = "--pacer none --iterations 1 --load 64 --fileset /f --target";
         assert!(line("web99-64", None).contains(web99));
         assert!(line("tls-resumed-64", None).contains("--workload handshake --tls-resume 100"));
     }
