@@ -78,15 +78,15 @@ pub enum Profile {
 }
 
 /// The cells of [`Profile::Quick`]: requests that are all overhead, and bodies that are all
-/// transfer; connections that stay and connections that do not; a client that does not wait; times
-/// when nobody is swamped; and what a connection costs that only waits.
+/// transfer; connections that stay and connections that do not; a client that does not wait; a mix;
+/// times when nobody is swamped; and what a connection costs that only waits.
 const QUICK_CELLS: [&str; 8] = [
     "1k-64",
-    "10k-64",
     "100k-64",
     "1m-16",
     "1k-close-64",
     "1k-pipe16-64",
+    "web99-64",
     "tails-1k-64",
     "idle-4000",
 ];

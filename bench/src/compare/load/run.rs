@@ -96,17 +96,13 @@ impl Run<'_> {
         let Self { program, address, cell, cpus, server, .. } = *self;
         let cpus = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let mut command = Command::new(program);
-        command.args([
-            "run",
-            "--quiet",
-            "--connections",
-            &cell.connections.to_string(),
-            "--cpus",
-            &cpus,
-        ]);
+        command.args(["run", "--quiet", "--cpus", &cpus]);
         command.args(["--duration", &milliseconds(duration)]);
         command.args(["--warmup", &milliseconds(WARMUP)]);
         command.args(["--server-pid", &server.to_string()]);
+        if cell.load != Load::Web99 {
+            command.args(["--connections", &cell.connections.to_string()]);
+        }
         match cell.load {
             Load::Get(get) | Load::Tails(get) => {
                 command.args(["--target", &url(address, get.tls, &get.file_name())]);
@@ -177,8 +173,8 @@ mod tests {
 
     #[test]
     fn the_command_line_says_what_the_cell_is() {
-        let common = "run --quiet --connections 64 --cpus 1,2 --duration 3000ms --warmup 300ms \
-                      --server-pid 7";
+        let common = "run --quiet --cpus 1,2 --duration 3000ms --warmup 300ms --server-pid 7 \
+                      --connections 64";
         assert_eq!(
             line("1k-pipe16-64", None),
             format!("{common} --target http://127.0.0.1:8000/1024.bin --status 200 --pipeline 16")
