@@ -9,6 +9,7 @@ use crate::compare::CompareError;
 use crate::engine::RunError;
 use crate::floor::FloorError;
 use crate::target::TargetError;
+use crate::tls::TlsOptionsError;
 use clap::{Parser, Subcommand};
 use std::fmt;
 use std::io;
@@ -80,6 +81,8 @@ enum Verdict {
 enum CommandError {
     #[error(transparent)]
     Target(#[from] TargetError),
+    #[error(transparent)]
+    Tls(#[from] TlsOptionsError),
     #[error("{0}")]
     Usage(&'static str),
     #[error(transparent)]
@@ -99,7 +102,7 @@ enum CommandError {
 impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Target(_) | Self::Usage(_) => 2,
+            Self::Target(_) | Self::Tls(_) | Self::Usage(_) => 2,
             Self::NothingMeasured => 130,
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,

@@ -1,6 +1,7 @@
 //! The client against the floor and against servers that misbehave, over sockets.
 
 use super::*;
+use crate::dial::DialError;
 use crate::floor::Floor;
 use crate::request::{Version, Wording};
 use crate::result::cost::ServerCost;
@@ -29,6 +30,7 @@ fn plan(address: SocketAddr) -> Run {
     Run {
         plan: Plan {
             server: address,
+            tls: None,
             model: Model::Closed,
             seed: 0,
             connections: 4,
@@ -403,16 +405,16 @@ fn a_server_that_goes_away() {
 fn a_server_that_is_wrong_from_the_start() {
     let ask = |address| {
         let wording = Wording::plain(Version::Http11);
-        preflight::ask(address, &target(address), &wording, 200, Duration::from_secs(30))
+        preflight::ask(address, None, &target(address), &wording, 200, Duration::from_secs(30))
     };
     let with = |answer: &'static [u8]| {
         ask(server(move |_, stream| drop(request(stream).then(|| stream.write_all(answer)))))
     };
-    assert_eq!(with(OK).unwrap(), OK.len() as u64);
+    assert_eq!(with(OK).unwrap().bytes, OK.len() as u64);
     let missing = with(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     assert!(matches!(missing, Err(PreflightError::Status { status: 404, .. })));
     assert!(matches!(with(b"hello\r\n\r\n"), Err(PreflightError::Framing(_))));
     assert!(matches!(with(b"HTTP/1.1 200 OK\r\n"), Err(PreflightError::Ended)));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(matches!(ask(closed), Err(PreflightError::Connect { .. })));
+    assert!(matches!(ask(closed), Err(PreflightError::Dial(DialError::Connect { .. }))));
 }

@@ -1,10 +1,11 @@
 //! `onering-bench run`: the options of every workload, and what is done with a result.
 
 mod get;
+mod tls;
 
 use super::{CommandError, Cpus, Verdict, print_text, write_json};
 use crate::engine::windows::Window;
-use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, Progress};
+use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, Progress, Tls};
 use crate::request::{Field, Version, Wording};
 use crate::result::load::{Arrivals, Generator, Load};
 use crate::result::window::Window as WindowResult;
@@ -31,6 +32,7 @@ use std::time::{Duration, SystemTime};
   onering-bench run --target @urls.txt --duration 10s --server-pid 4711 --json result.json
   onering-bench run --target http://127.0.0.1:8080/ --rate 20000 --arrivals poisson
   onering-bench run --target http://127.0.0.1:8080/ --close --connections 64
+  onering-bench run --target https://127.0.0.1:8443/ --close --tls-resume 90 --tls-version 1.3
   onering-bench run --target http://127.0.0.1:8080/ --header Range:bytes=0-99 --status 206
 
 Connections that end (--close, --requests-per-connection) do so by the server's close: the
@@ -91,6 +93,8 @@ pub(super) struct Arguments {
     /// The server's process: its CPU time and context switches are reported, descendants included
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     server_pid: Option<i32>,
+    #[command(flatten)]
+    tls: tls::TlsArguments,
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -148,9 +152,17 @@ impl Arguments {
     }
 
     /// A plan without lines, with one window.
-    fn plan(&self, targets: &Targets, answer_bytes: u64, kept: bool, seed: u64) -> Plan {
+    fn plan(
+        &self,
+        targets: &Targets,
+        tls: Option<Tls>,
+        answer_bytes: u64,
+        kept: bool,
+        seed: u64,
+    ) -> Plan {
         Plan {
             server: targets.address,
+            tls,
             model: self.model(),
             seed,
             connections: self.connections as usize,
@@ -183,8 +195,13 @@ impl Arguments {
     ) -> Result<Verdict, CommandError> {
         let signals = signal::block_termination().map_err(CommandError::Signals)?;
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut watch =
-            Watch { signals, stop: &AtomicBool::new(false), quiet: self.quiet, failed: None };
+        let mut watch = Watch {
+            signals,
+            stop: &AtomicBool::new(false),
+            quiet: self.quiet,
+            tls_failed: false,
+            failed: None,
+        };
         let windows = measure(&mut watch)?;
         let interrupted = watch.stop.load(Ordering::Relaxed);
         let result = RunResult {
@@ -242,6 +259,8 @@ struct Watch<'a> {
     signals: Signals,
     stop: &'a AtomicBool,
     quiet: bool,
+    /// Whether a failure of TLS was told.
+    tls_failed: bool,
     failed: Option<std::io::Error>,
 }
 
@@ -252,6 +271,11 @@ impl Watch<'_> {
             Ok(None) => {}
             Ok(Some(_)) => self.stop.store(true, Ordering::Relaxed),
             Err(error) => self.failed = Some(error),
+        }
+        if let Some(error) = progress.tally.tls_failure.filter(|_| !self.tls_failed) {
+            // One says what all of them mean; the result counts them.
+            eprintln!("onering-bench: TLS failed: {error}");
+            self.tls_failed = true;
         }
         if !self.quiet {
             let Progress { phase, elapsed, length, tally, in_flight } = progress;
