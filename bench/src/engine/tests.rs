@@ -17,16 +17,16 @@ const DURATION: Duration = Duration::from_millis(400);
 
 /// A run of `get`.
 #[derive(Clone)]
-struct Run {
-    plan: Plan,
-    get: GetPlan,
+pub(super) struct Run {
+    pub(super) plan: Plan,
+    pub(super) get: GetPlan,
 }
 
 fn target(address: SocketAddr) -> Target {
     format!("http://{address}/").parse().unwrap()
 }
 
-fn plan(address: SocketAddr) -> Run {
+pub(super) fn plan(address: SocketAddr) -> Run {
     Run {
         plan: Plan {
             server: address,
@@ -67,7 +67,12 @@ impl Run {
 
     /// The only window.
     fn counts(&self) -> Counts {
-        let [window] = &*self.windows(&AtomicBool::new(false)).unwrap() else { panic!() };
+        self.counts_until(&AtomicBool::new(false))
+    }
+
+    /// The only window, which is over early when `stop` is set.
+    pub(super) fn counts_until(&self, stop: &AtomicBool) -> Counts {
+        let [window] = &*self.windows(stop).unwrap() else { panic!() };
         window.counts().clone()
     }
 }
@@ -94,7 +99,7 @@ const FLOOR: Floor = Floor { body_bytes: 1024, close: false, defer_accept: false
 
 /// A server that does `answer` with each connection, for the rest of the process's life. The
 /// number is that of the connection.
-fn server(answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
+pub(super) fn server(answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let answer = std::sync::Arc::new(answer);
@@ -112,7 +117,7 @@ fn request(stream: &mut TcpStream) -> bool {
     stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0)
 }
 
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What comes of a server that does `answer` with each connection.
 fn misbehaving(
@@ -126,7 +131,7 @@ fn misbehaving(
 }
 
 /// That nothing but errors of this kind have occurred, and some of them.
-fn only(errors: &BTreeMap<String, u64>, kind: &str) {
+pub(super) fn only(errors: &BTreeMap<String, u64>, kind: &str) {
     assert!(errors.len() == 1 && errors.contains_key(kind), "{errors:?}");
 }
 

@@ -11,6 +11,9 @@
 //! What is counted as received and sent is plaintext. The last words, `close_notify` or an alert, are
 //! sent as clients on OpenSSL send them, though a server that has closed for good answers with a reset.
 
+#[cfg(test)]
+mod tests;
+
 use super::network::{Event, Network, Secured};
 use crate::tls::{TlsClient, TlsConnection, TlsError};
 use onering::ring::{SendBuf, Token};
