@@ -17,6 +17,15 @@ const LATENCY_NS_MAX: u64 = 60_000_000_000;
 /// Significant decimal digits kept of each latency.
 const LATENCY_DIGITS: u8 = 3;
 
+/// The generator's own lateness is behind schedule from here on, if it is also [`LAG_SHARE`].
+const LAG: Duration = Duration::from_millis(1);
+
+/// Lateness that is this share of what the server takes says something else than its figures do.
+const LAG_SHARE: f64 = 0.1;
+
+/// The quantile at which lateness is compared.
+const LAG_QUANTILE: f64 = 0.99;
+
 /// What went wrong, by kind. A request ends in exactly one of these or in
 /// [`ClassTally::requests`]; a connection that fails takes the requests awaited on it along uncounted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -306,6 +315,25 @@ impl Tally {
         }
     }
 
+    /// Response times in an open loop, service times in a closed one, of all classes.
+    pub fn waiting(&self) -> Latencies {
+        let mut sum = Latencies::new();
+        for class in &self.classes {
+            sum.add(class.response.as_ref().unwrap_or(&class.service));
+        }
+        sum
+    }
+
+    /// Whether the generator fell behind its schedule: whether its own lateness is above [`LAG`] and
+    /// a good part of what the figures say of the server.
+    pub fn is_behind(&self) -> bool {
+        let Some(schedule) = &self.schedule else { return false };
+        let at_quantile =
+            |latencies: &Latencies| latencies.0.value_at_quantile(LAG_QUANTILE) as f64;
+        let late = at_quantile(&schedule.lag);
+        late > LAG.as_nanos() as f64 && late > LAG_SHARE * at_quantile(&self.waiting())
+    }
+
     /// Right responses of all classes.
     pub fn requests(&self) -> u64 {
         self.classes.iter().map(|class| class.requests).sum()
@@ -375,6 +403,19 @@ mod tests {
         let taken = whole.take();
         assert_eq!((taken.requests(), whole.requests()), (3, 0));
         assert_eq!(whole, Tally::new(2, true));
+    }
+
+    #[test]
+    fn a_generator_is_behind_if_its_lateness_is_much_of_what_was_measured() {
+        let behind = |lag_us: u64, taken_ms: u64| {
+            let mut tally = tally([1000 * taken_ms], true);
+            tally.schedule.as_mut().unwrap().lag.record(Duration::from_micros(lag_us));
+            tally.is_behind()
+        };
+        assert!(!behind(900, 1));
+        assert!(behind(1100, 1));
+        assert!(!behind(1100, 20));
+        assert!(behind(11_000, 20));
     }
 
     #[test]

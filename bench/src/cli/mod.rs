@@ -95,6 +95,8 @@ enum CommandError {
     Write { path: PathBuf, error: io::Error },
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
+    #[error(transparent)]
+    StartAt(#[from] start_at::StartAtError),
     #[error("interrupted before anything was measured")]
     NothingMeasured,
 }
@@ -102,7 +104,7 @@ enum CommandError {
 impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Target(_) | Self::Tls(_) | Self::Usage(_) => 2,
+            Self::Target(_) | Self::Tls(_) | Self::Usage(_) | Self::StartAt(_) => 2,
             Self::NothingMeasured => 130,
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,

@@ -30,14 +30,18 @@ pub(super) struct Measured {
 pub struct Progress<'a> {
     /// What went on.
     pub phase: Phase,
-    /// From the beginning of the run to the end of the part.
+    /// How long that had been going on at the end of the part.
     pub elapsed: Duration,
+    /// How long it will; `None` where nobody knows.
+    pub of: Option<Duration>,
     /// How long the part was.
     pub length: Duration,
     /// What was counted in it.
     pub tally: &'a Tally,
     /// Requests in flight at its end.
     pub in_flight: usize,
+    /// What the server has consumed in it, where that is known.
+    pub server: Option<Usage>,
 }
 
 /// See the head of this file.
@@ -65,8 +69,9 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes in what a thread has told, and tells `watch` of a part that is over with it.
-    pub(super) fn take(&mut self, message: Message, watch: &mut dyn FnMut(&Progress<'_>)) {
+    /// Takes in what a thread has told, and tells `watch` of a part that is over with it, and of the
+    /// phase that goes on from there.
+    pub(super) fn take(&mut self, message: Message, watch: &mut dyn FnMut(Progress<'_>, Phase)) {
         match message {
             Message::Window(end) => self.ends.entry(end.number).or_default().push(end),
             Message::Part(part) => {
@@ -92,15 +97,19 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn over(&mut self, part: Part, watch: &mut dyn FnMut(&Progress<'_>)) {
+    fn over(&mut self, part: Part, watch: &mut dyn FnMut(Progress<'_>, Phase)) {
         let end = self.windows.edge(part.from);
-        watch(&Progress {
+        let (since, until) = self.windows.span(part.from);
+        let progress = Progress {
             phase: part.phase,
-            elapsed: end - self.windows.begin(),
+            elapsed: end - since,
+            of: until.map(|until| until - since),
             length: end - part.from,
             tally: &part.tally,
             in_flight: part.in_flight,
-        });
+            server: None,
+        };
+        watch(progress, self.windows.phase(end));
         match part.phase {
             Phase::WarmUp | Phase::Between => return,
             Phase::Measured(number) => self.window = number,
@@ -122,7 +131,7 @@ impl<'a> Collector<'a> {
 
     /// The windows that are over, when nobody tells any more. Parts that some threads did not come
     /// to, because they were stopped, count as well.
-    pub(super) fn windows(mut self, watch: &mut dyn FnMut(&Progress<'_>)) -> Vec<Measured> {
+    pub(super) fn windows(mut self, watch: &mut dyn FnMut(Progress<'_>, Phase)) -> Vec<Measured> {
         for (_, part) in std::mem::take(&mut self.parts).into_values() {
             self.over(*part, watch);
         }

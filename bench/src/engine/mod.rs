@@ -53,7 +53,7 @@ use server::ServerWatch;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use windows::{Window, Windows};
 
@@ -185,14 +185,25 @@ fn shares(plan: &Plan) -> Vec<Share> {
     plan.cpus.iter().enumerate().map(share).collect()
 }
 
-/// Runs the plan: `workload` makes each thread's users, `watch` is told of each second, and `stop`
-/// ends the run early. Gives the windows that were begun, each with the name that `name` has for it.
+/// Who watches a run.
+pub trait Watcher {
+    /// A part of the run, a second or less, is over.
+    fn part(&mut self, progress: &Progress<'_>);
+
+    /// Whether the run is to end early; asked several times a second.
+    fn wants_to_stop(&mut self) -> bool;
+}
+
+/// How often a watcher is asked at least.
+const ASK: Duration = Duration::from_millis(100);
+
+/// Runs the plan: `workload` makes each thread's users. Gives the windows that were begun, each with
+/// the name that `name` has for its number.
 pub fn run<W: Workload>(
     plan: &Plan,
     workload: &(dyn Fn(&Share) -> W + Sync),
     name: &dyn Fn(usize) -> String,
-    watch: &mut dyn FnMut(&Progress<'_>),
-    stop: &AtomicBool,
+    watcher: &mut dyn Watcher,
 ) -> Result<Vec<WindowResult>, RunError> {
     let limit = limits::raise_nofile()?;
     let needed = plan.connections + DESCRIPTORS_SPARE;
@@ -207,23 +218,25 @@ pub fn run<W: Workload>(
     // Whoever watches is not to take time from the server.
     affinity::pin(shares[0].cpu)?;
     let windows = Windows::from_now(plan.windows.clone());
-    let mut server = plan.server_process.map(ServerWatch::new);
-    let mut watch = |progress: &Progress<'_>| {
-        if let Some(server) = &mut server {
-            server.turn(windows.phase(windows.begin() + progress.elapsed));
-        }
-        watch(progress);
-    };
-    let (sender, messages) = mpsc::channel();
+    let stop = AtomicBool::new(false);
     let mut collector = Collector::new(&windows, shares.len());
+    let mut server = plan.server_process.map(ServerWatch::new);
+    if let Some(server) = &mut server {
+        server.turn(windows.phase(windows.begin()));
+    }
+    let mut watch = |mut progress: Progress<'_>, next, watcher: &mut dyn Watcher| {
+        progress.server = server.as_mut().and_then(|server| server.turn(next));
+        watcher.part(&progress);
+    };
     let run_share = |share: &Share, messages: &mpsc::Sender<_>| {
-        let result = thread::run(plan, share, workload(share), &windows, stop, messages);
+        let result = thread::run(plan, share, workload(share), &windows, &stop, messages);
         if result.is_err() {
             stop.store(true, Ordering::Relaxed);
         }
         result
     };
     std::thread::scope(|scope| {
+        let (sender, messages) = mpsc::channel();
         let mut threads = Vec::new();
         for share in &shares {
             let (run_share, sender) = (&run_share, sender.clone());
@@ -231,8 +244,15 @@ pub fn run<W: Workload>(
             threads.push(builder.spawn_scoped(scope, move || run_share(share, &sender))?);
         }
         drop(sender);
-        for message in messages {
-            collector.take(message, &mut watch);
+        loop {
+            match messages.recv_timeout(ASK) {
+                Ok(message) => collector.take(message, &mut |p, next| watch(p, next, watcher)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if watcher.wants_to_stop() {
+                stop.store(true, Ordering::Relaxed);
+            }
         }
         for thread in threads {
             match thread.join() {
@@ -242,7 +262,7 @@ pub fn run<W: Workload>(
         }
         Ok::<_, RunError>(())
     })?;
-    let measured = collector.windows(&mut watch);
+    let measured = collector.windows(&mut |p, next| watch(p, next, watcher));
     let mut memory = server.map(ServerWatch::finish).unwrap_or_default();
     let window = |(number, measured)| {
         let server = plan.server_process.map(|_| memory.remove(&number));

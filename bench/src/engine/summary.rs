@@ -16,15 +16,6 @@ const CONFORMING_BITS_PER_S: f64 = 320_000.0;
 /// A connection conforms with fewer errors than this share of its operations.
 const CONFORMING_ERROR_SHARE: f64 = 0.01;
 
-/// The generator's own lateness is behind schedule from here on, if it is also [`LAG_SHARE`].
-const LAG: Duration = Duration::from_millis(1);
-
-/// Lateness that is this share of what the server takes says something else than its figures do.
-const LAG_SHARE: f64 = 0.1;
-
-/// The quantile at which lateness is compared.
-const LAG_QUANTILE: f64 = 0.99;
-
 /// A window of the result. `paced` says whether there were lines, so that users conform or do not;
 /// `server` is what was known of the server, if its process was named.
 pub(super) fn window(
@@ -77,35 +68,23 @@ fn class((name, tally): (&String, &ClassTally)) -> Class {
     }
 }
 
-/// Response times in an open loop, service times in a closed one, of all classes.
-fn waiting(tally: &Tally) -> Latencies {
-    let mut sum = crate::tally::Latencies::new();
-    for class in &tally.classes {
-        sum.add(class.response.as_ref().unwrap_or(&class.service));
-    }
-    Latencies::from(sum.histogram())
-}
-
 fn second((&unix_s, tally): (&u64, &Tally)) -> Second {
     Second {
         unix_s,
         requests: tally.requests(),
         received_bytes: tally.received_bytes,
         errors: tally.errors.total(),
-        latencies: waiting(tally),
+        latencies: Latencies::from(tally.waiting().histogram()),
     }
 }
 
 fn plan_kept(schedule: &ScheduleTally, tally: &Tally) -> Schedule {
-    let lag = schedule.lag.histogram();
-    let late = lag.value_at_quantile(LAG_QUANTILE) as f64;
-    let taken = waiting(tally).quantile_ns(LAG_QUANTILE) as f64;
     Schedule {
         planned: schedule.planned,
         never_sent: schedule.unsent,
         unanswered: schedule.unanswered,
-        lag: Latencies::from(lag),
-        behind: late > LAG.as_nanos() as f64 && late > LAG_SHARE * taken,
+        lag: Latencies::from(schedule.lag.histogram()),
+        behind: tally.is_behind(),
     }
 }
 
@@ -184,21 +163,5 @@ mod tests {
         assert_eq!((sums.operations, sums.opened), (600, 37));
         assert_eq!(sums.response_ns_sum, 5_000_000_000);
         assert_eq!(sums.bits_per_s_sum, 1_659_000);
-    }
-
-    #[test]
-    fn a_generator_is_behind_if_its_lateness_is_much_of_what_was_measured() {
-        let behind = |lag_us: u64, taken_ms: u64| {
-            let mut tally = Tally::new(1, true);
-            let response = tally.classes[0].response.as_mut().unwrap();
-            response.record(Duration::from_millis(taken_ms));
-            let mut schedule = ScheduleTally::default();
-            schedule.lag.record(Duration::from_micros(lag_us));
-            plan_kept(&schedule, &tally).behind
-        };
-        assert!(!behind(900, 1));
-        assert!(behind(1100, 1));
-        assert!(!behind(1100, 20));
-        assert!(behind(11_000, 20));
     }
 }

@@ -54,25 +54,37 @@ pub(super) fn plan(address: SocketAddr) -> Run {
     }
 }
 
+/// Ends a run after so many parts.
+struct StopAfter(usize);
+
+impl Watcher for StopAfter {
+    fn part(&mut self, _progress: &Progress<'_>) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    fn wants_to_stop(&mut self) -> bool {
+        self.0 == 0
+    }
+}
+
 impl Run {
-    fn windows(&self, stop: &AtomicBool) -> Result<Vec<WindowResult>, RunError> {
+    fn windows(&self, mut watcher: impl Watcher) -> Result<Vec<WindowResult>, RunError> {
         run(
             &self.plan,
             &|share| Get::new(&self.get, share.part),
             &|number| number.to_string(),
-            &mut |_| {},
-            stop,
+            &mut watcher,
         )
     }
 
     /// The only window.
     fn counts(&self) -> Counts {
-        self.counts_until(&AtomicBool::new(false))
+        self.counts_until(StopAfter(usize::MAX))
     }
 
-    /// The only window, which is over early when `stop` is set.
-    pub(super) fn counts_until(&self, stop: &AtomicBool) -> Counts {
-        let [window] = &*self.windows(stop).unwrap() else { panic!() };
+    /// The only window, which is over early when `watcher` wants it so.
+    pub(super) fn counts_until(&self, watcher: impl Watcher) -> Counts {
+        let [window] = &*self.windows(watcher).unwrap() else { panic!() };
         window.counts().clone()
     }
 }
@@ -251,7 +263,7 @@ fn the_servers_process_is_accounted_for() {
         other => panic!("{other:?}"),
     }
     run.plan.server_process = Some(Pid::from_raw(i32::MAX));
-    let gone = run.windows(&AtomicBool::new(false));
+    let gone = run.windows(StopAfter(usize::MAX));
     assert!(matches!(gone, Err(RunError::Process(_))));
 }
 
@@ -259,14 +271,7 @@ fn the_servers_process_is_accounted_for() {
 fn a_run_that_is_stopped_tells_what_it_has_measured() {
     let mut run = plan(floor(FLOOR));
     run.plan.windows[0].length = Duration::from_secs(3600);
-    let stop = AtomicBool::new(false);
-    let windows = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(300));
-            stop.store(true, Ordering::Relaxed);
-        });
-        run.windows(&stop).unwrap()
-    });
+    let windows = run.windows(StopAfter(1)).unwrap();
     let counts = windows[0].counts();
     assert!(counts.requests > 0 && counts.seconds_f64() < 3600.0, "{:?}", told(counts));
 }

@@ -77,6 +77,16 @@ impl Windows {
         Phase::Draining
     }
 
+    /// When the phase at `at` began, and when it ends; draining has no end that is known.
+    pub(super) fn span(&self, at: Instant) -> (Instant, Option<Instant>) {
+        let turns = || {
+            let turns = self.list.iter().flat_map(|w| [w.from, w.from + w.length]);
+            turns.map(|turn| self.begin + turn)
+        };
+        let begin = turns().filter(|&turn| turn <= at).fold(self.begin, Instant::max);
+        (begin, turns().filter(|&turn| turn > at).min())
+    }
+
     /// The first moment behind `at` at which a part ends: where the phase changes, or with the
     /// second of the wall clock.
     pub(super) fn edge(&self, at: Instant) -> Instant {
@@ -103,6 +113,9 @@ mod tests {
         while at < windows.end() + ms(1500) {
             let edge = windows.edge(at);
             assert_eq!(windows.phase(at), windows.phase(edge - ms(1)));
+            let (since, until) = windows.span(at);
+            assert!(since <= at && until.is_none_or(|until| until >= edge));
+            assert_eq!(windows.phase(since), windows.phase(at));
             seen.push((windows.phase(at), (edge - begin).as_millis()));
             at = edge;
         }

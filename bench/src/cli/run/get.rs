@@ -51,13 +51,11 @@ impl Arguments {
             status: self.status,
         };
         self.tell(&plan, load, |watch| {
-            let stop = watch.stop;
             engine::run(
                 &plan,
                 &|share| Get::new(&get, share.part),
                 &|_| "measured".to_owned(),
-                &mut |progress| watch.part(progress),
-                stop,
+                watch,
             )
         })
     }

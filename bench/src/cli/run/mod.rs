@@ -2,24 +2,27 @@
 
 mod get;
 mod tls;
+mod watch;
 
+use super::start_at::{StartAt, Waited};
 use super::{CommandError, Cpus, Verdict, print_text, write_json};
 use crate::engine::windows::Window;
-use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, Progress, Tls};
+use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, RunError, Tls};
+use crate::fingerprint::{Fingerprint, Subject};
+use crate::interrupt::Interrupt;
+use crate::live;
 use crate::request::{Field, Version, Wording};
 use crate::result::load::{Arrivals, Generator, Load};
 use crate::result::window::Window as WindowResult;
 use crate::result::{self, RunResult, SchemaName, cost::ServerCost};
-use crate::tally::Tally;
 use crate::target::Targets;
 use clap::ValueEnum;
 use nix::unistd::Pid;
 use onering::config::units::{parse_cpus, parse_duration};
-use onering::sys::signal::{self, Signals};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
+use watch::Watch;
 
 /// Load a server and measure it.
 ///
@@ -98,6 +101,9 @@ pub(super) struct Arguments {
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Begin at a moment, such as 2030-01-02T03:04:05Z, or seconds since 1970: together with others
+    #[arg(long, value_name = "TIME")]
+    start_at: Option<StartAt>,
     /// Tell nothing but the result
     #[arg(long)]
     quiet: bool,
@@ -186,24 +192,30 @@ impl Arguments {
         }
     }
 
-    /// Measures by `measure`, which is told of signals and seconds, and tells of the result.
+    /// Measures by `measure`, and tells of the result.
     fn tell(
         &self,
         plan: &Plan,
         load: Load,
-        measure: impl FnOnce(&mut Watch<'_>) -> Result<Vec<WindowResult>, crate::engine::RunError>,
+        measure: impl FnOnce(&mut Watch) -> Result<Vec<WindowResult>, RunError>,
     ) -> Result<Verdict, CommandError> {
-        let signals = signal::block_termination().map_err(CommandError::Signals)?;
+        let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
+        let command_line: Vec<String> = std::env::args().collect();
+        let fingerprint = Fingerprint::read(Subject {
+            target: Some(plan.server.ip()),
+            command: command_line.clone(),
+            programs: Vec::new(),
+        });
+        if let Some(start_at) = self.start_at
+            && start_at.wait(&interrupt)? == Waited::Interrupted
+        {
+            return Err(CommandError::NothingMeasured);
+        }
         let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut watch = Watch {
-            signals,
-            stop: &AtomicBool::new(false),
-            quiet: self.quiet,
-            tls_failed: false,
-            failed: None,
-        };
+        let iterations = plan.windows.len() > 1;
+        let mut watch = Watch::new(interrupt, live::Options::here(self.quiet), iterations);
         let windows = measure(&mut watch)?;
-        let interrupted = watch.stop.load(Ordering::Relaxed);
+        let interrupted = watch.finish();
         let result = RunResult {
             schema: SchemaName::Run2,
             load,
@@ -211,11 +223,11 @@ impl Arguments {
                 started_unix_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
                 tool: env!("CARGO_PKG_NAME").to_owned(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
-                command_line: std::env::args().collect(),
+                command_line,
                 model: generator_model(plan),
                 seed: Some(plan.seed),
                 cpus: plan.cpus.iter().map(|&cpu| cpu as u32).collect(),
-                fingerprint: None,
+                fingerprint: serde_json::to_value(fingerprint).ok(),
             }],
             windows,
         };
@@ -252,45 +264,4 @@ fn verdict(result: &RunResult, interrupted: bool) -> Verdict {
     } else {
         Verdict::Clean
     }
-}
-
-/// Who watches a run: tells of its seconds, and ends it when a signal asks for that.
-struct Watch<'a> {
-    signals: Signals,
-    stop: &'a AtomicBool,
-    quiet: bool,
-    /// Whether a failure of TLS was told.
-    tls_failed: bool,
-    failed: Option<std::io::Error>,
-}
-
-impl Watch<'_> {
-    /// A part of the run is over.
-    fn part(&mut self, progress: &Progress<'_>) {
-        match self.signals.read() {
-            Ok(None) => {}
-            Ok(Some(_)) => self.stop.store(true, Ordering::Relaxed),
-            Err(error) => self.failed = Some(error),
-        }
-        if let Some(error) = progress.tally.tls_failure.filter(|_| !self.tls_failed) {
-            // One says what all of them mean; the result counts them.
-            eprintln!("onering-bench: TLS failed: {error}");
-            self.tls_failed = true;
-        }
-        if !self.quiet {
-            let Progress { phase, elapsed, length, tally, in_flight } = progress;
-            let rate = tally.requests() as f64 / length.as_secs_f64();
-            eprintln!(
-                "{:4.0} s  {phase:?}  {rate:.0}/s  {in_flight} in flight  {}",
-                elapsed.as_secs_f64(),
-                errors(tally)
-            );
-        }
-    }
-}
-
-fn errors(tally: &Tally) -> String {
-    let kinds = tally.errors.kinds();
-    let kinds = kinds.iter().filter(|(_, count)| *count > 0);
-    kinds.map(|(kind, count)| format!("{kind} {count}")).collect::<Vec<_>>().join(", ")
 }

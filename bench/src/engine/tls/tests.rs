@@ -1,7 +1,7 @@
 //! The client against servers that speak TLS and misbehave, over sockets.
 
-use crate::engine::Tls;
 use crate::engine::tests::{OK, Run, only, plan, server};
+use crate::engine::{Progress, Tls, Watcher};
 use crate::result::window::Counts;
 use crate::tls::TlsOptions;
 use rustls::crypto::aws_lc_rs;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 type TlsStream = StreamOwned<ServerConnection, TcpStream>;
@@ -23,18 +23,26 @@ const ENOUGH: usize = 12;
 /// How long it waits at most.
 const GUARD: Duration = Duration::from_secs(30);
 
-/// Counts what a server has done, and ends the run when that is enough.
+/// What a server has done.
 #[derive(Default)]
-struct Progress {
+struct Served {
     done: AtomicUsize,
-    enough: AtomicBool,
 }
 
-impl Progress {
+impl Served {
     fn one_more(&self) {
-        if self.done.fetch_add(1, Ordering::Relaxed) + 1 >= ENOUGH {
-            self.enough.store(true, Ordering::Relaxed);
-        }
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Ends the run when enough was served.
+struct Enough(Arc<Served>);
+
+impl Watcher for Enough {
+    fn part(&mut self, _: &Progress<'_>) {}
+
+    fn wants_to_stop(&mut self) -> bool {
+        self.0.done.load(Ordering::Relaxed) >= ENOUGH
     }
 }
 
@@ -42,25 +50,25 @@ impl Progress {
 /// once TCP stands.
 fn counts(
     adapt: impl FnOnce(&mut Run),
-    answer: impl Fn(&mut TcpStream, &Progress) + Send + Sync + 'static,
+    answer: impl Fn(&mut TcpStream, &Served) + Send + Sync + 'static,
 ) -> Counts {
-    let progress = Arc::new(Progress::default());
+    let served = Arc::new(Served::default());
     let address = {
-        let progress = progress.clone();
-        server(move |_, stream| answer(stream, &progress))
+        let served = served.clone();
+        server(move |_, stream| answer(stream, &served))
     };
     let mut run = plan(address);
     run.plan.windows[0].length = GUARD;
     let settings = TlsOptions::default().check("localhost").unwrap();
     run.plan.tls = Some(Tls { settings, resume_percent: 0 });
     adapt(&mut run);
-    run.counts_until(&progress.enough)
+    run.counts_until(Enough(served))
 }
 
 /// The same, against a server that does `answer` with each connection once its handshake is done.
 fn secured(
     adapt: impl FnOnce(&mut Run),
-    answer: impl Fn(&mut TlsStream, &Progress) + Send + Sync + 'static,
+    answer: impl Fn(&mut TlsStream, &Served) + Send + Sync + 'static,
 ) -> Counts {
     let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(identity.signing_key.serialize_der().into());
@@ -71,7 +79,7 @@ fn secured(
         .with_single_cert(vec![identity.cert.der().clone()], key)
         .unwrap();
     let config = Arc::new(config);
-    counts(adapt, move |stream, progress| {
+    counts(adapt, move |stream, served| {
         let tls = ServerConnection::new(config.clone()).unwrap();
         let mut stream = StreamOwned::new(tls, stream.try_clone().unwrap());
         while stream.conn.is_handshaking() {
@@ -79,7 +87,7 @@ fn secured(
                 return;
             }
         }
-        answer(&mut stream, progress);
+        answer(&mut stream, served);
     })
 }
 
@@ -99,9 +107,9 @@ fn request(stream: &mut TlsStream) -> bool {
 
 #[test]
 fn requests_are_answered_and_only_plaintext_is_counted() {
-    let counts = secured(as_it_is, |stream, progress| {
+    let counts = secured(as_it_is, |stream, served| {
         while request(stream) {
-            progress.one_more();
+            served.one_more();
             if stream.write_all(OK).is_err() {
                 return;
             }
@@ -118,11 +126,11 @@ fn requests_are_answered_and_only_plaintext_is_counted() {
 
 #[test]
 fn a_connection_may_end_without_a_word_when_nothing_is_awaited() {
-    let counts = secured(one_request_each, |stream, progress| {
+    let counts = secured(one_request_each, |stream, served| {
         if request(stream) {
             let _ = stream.write_all(OK);
             let _ = stream.sock.shutdown(Shutdown::Both);
-            progress.one_more();
+            served.one_more();
         }
     });
     assert!(counts.requests > 0);
@@ -131,7 +139,7 @@ fn a_connection_may_end_without_a_word_when_nothing_is_awaited() {
 
 #[test]
 fn a_connection_may_end_with_the_word_alone() {
-    let counts = secured(one_request_each, |stream, progress| {
+    let counts = secured(one_request_each, |stream, served| {
         if request(stream) {
             let _ = stream.write_all(OK);
             stream.conn.send_close_notify();
@@ -139,7 +147,7 @@ fn a_connection_may_end_with_the_word_alone() {
             // TCP stays as it is until the client has said the same.
             let said = stream.read(&mut [0; 8]);
             if matches!(said, Ok(0)) {
-                progress.one_more();
+                served.one_more();
             }
         }
     });
@@ -150,14 +158,14 @@ fn a_connection_may_end_with_the_word_alone() {
 #[test]
 fn a_response_that_is_cut_off_has_ended_with_a_word_and_without() {
     for word in [false, true] {
-        let counts = secured(as_it_is, move |stream, progress| {
+        let counts = secured(as_it_is, move |stream, served| {
             if request(stream) {
                 let _ = stream.write_all(&OK[..OK.len() - 1]);
                 if word {
                     stream.conn.send_close_notify();
                 }
                 let _ = stream.flush();
-                progress.one_more();
+                served.one_more();
             }
         });
         only(&errors(&counts), "ended");
@@ -167,12 +175,12 @@ fn a_response_that_is_cut_off_has_ended_with_a_word_and_without() {
 
 #[test]
 fn a_record_that_cannot_be_decrypted_is_a_failure_of_tls() {
-    let counts = secured(as_it_is, |stream, progress| {
+    let counts = secured(as_it_is, |stream, served| {
         if request(stream) {
             let _ = stream.sock.write_all(b"\x17\x03\x03\x00\x20 nobody has encrypted these bytes");
             // Until the client has given up: a close with bytes unread would be a reset.
             let _ = stream.sock.read_to_end(&mut Vec::new());
-            progress.one_more();
+            served.one_more();
         }
     });
     only(&errors(&counts), "tls");
@@ -183,12 +191,12 @@ fn a_handshake_that_comes_to_nothing_is_a_failure_of_tls() {
     const ALERT: &[u8] = b"\x15\x03\x03\x00\x02\x02\x28";
     const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\r\n";
     for answer in [PLAIN, b"", ALERT] {
-        let counts = counts(as_it_is, move |stream, progress| {
+        let counts = counts(as_it_is, move |stream, served| {
             let _ = stream.read(&mut [0; 2048]);
             let _ = stream.write_all(answer);
             let _ = stream.shutdown(Shutdown::Write);
             let _ = stream.read_to_end(&mut Vec::new());
-            progress.one_more();
+            served.one_more();
         });
         only(&errors(&counts), "tls");
         assert_eq!((counts.requests, counts.connects), (0, 0));
@@ -198,18 +206,18 @@ fn a_handshake_that_comes_to_nothing_is_a_failure_of_tls() {
 #[test]
 fn a_handshake_that_stands_still_is_given_up() {
     let hasty = |run: &mut Run| run.plan.timeout = Duration::from_millis(100);
-    let counts = counts(hasty, |stream, progress| {
+    let counts = counts(hasty, |stream, served| {
         let _ = stream.read_to_end(&mut Vec::new());
-        progress.one_more();
+        served.one_more();
     });
     only(&errors(&counts), "timeout");
 }
 
 #[test]
 fn new_keys_in_mid_run_do_no_harm() {
-    let counts = secured(as_it_is, |stream, progress| {
+    let counts = secured(as_it_is, |stream, served| {
         while request(stream) {
-            progress.one_more();
+            served.one_more();
             if stream.conn.refresh_traffic_keys().is_err() || stream.write_all(OK).is_err() {
                 return;
             }
