@@ -26,10 +26,12 @@ struct Nginx {
 impl Nginx {
     /// `None`, said aloud, where there is no nginx.
     fn start() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let write = |name: &str, text: &[u8]| fs::write(directory.path().join(name), text).unwrap();
+        let directory = tempfile::tempdir().expect("a directory");
+        let address = free_address();
+        let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
+            .expect("a certificate");
+        let write =
+            |name: &str, text: &[u8]| fs::write(directory.path().join(name), text).expect("a file");
         write("certificate.pem", identity.cert.pem().as_bytes());
         write("key.pem", identity.signing_key.serialize_pem().as_bytes());
         write("1k", &body(1 << 10));
@@ -54,7 +56,7 @@ impl Nginx {
         let mut nginx = Self { process, directory, address };
         let begin = Instant::now();
         while TcpStream::connect(address).is_err() {
-            assert_eq!(nginx.process.try_wait().unwrap(), None, "nginx is gone");
+            assert_eq!(nginx.process.try_wait().expect("a child"), None, "nginx is gone");
             assert!(begin.elapsed() < GUARD, "nginx does not listen");
             thread::sleep(Duration::from_millis(10));
         }
@@ -104,6 +106,11 @@ http {{
     )
 }
 
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("its number")
+}
+
 /// Bytes that are nowhere the same as a little later.
 fn body(length: usize) -> Vec<u8> {
     (0..length).map(body_byte).collect()
@@ -120,7 +127,7 @@ fn bench(url: &str, words: &[&str]) -> Output {
         .args(["--connections", "8", "--warmup", "300ms", "--duration", "700ms"])
         .args(words)
         .output()
-        .unwrap()
+        .expect("the load generator")
 }
 
 /// The result of a run in which nothing went wrong.
@@ -133,7 +140,7 @@ fn measured(url: &str, words: &[&str]) -> Value {
         "{words:?}: {text}\n{}",
         String::from_utf8_lossy(&output.stdout)
     );
-    serde_json::from_slice(&output.stdout).unwrap()
+    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 fn count(result: &Value, path: &str) -> u64 {
