@@ -324,7 +324,7 @@ impl Tally {
         sum
     }
 
-    /// Whether the generator fell behind its schedule: whether its own lateness is above [`LAG`] and
+    /// Whether the generator fell behind its schedule: whether its own lateness is above `LAG` and
     /// a good part of what the figures say of the server.
     pub fn is_behind(&self) -> bool {
         let Some(schedule) = &self.schedule else { return false };

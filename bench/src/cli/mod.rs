@@ -2,6 +2,8 @@
 
 mod compare;
 mod floor;
+mod merge;
+mod report;
 mod run;
 pub mod start_at;
 
@@ -23,7 +25,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  measured, nothing went wrong (floor: ended by SIGTERM or SIGINT)
   1  measured, but some requests failed or none succeeded: see the errors in the result
-  2  the command line, a target or a list is wrong
+  2  the command line, a target, a list or a result file is wrong
   3  the environment does not allow it: no ring, no server, no descriptors
   4  a permission is missing
   5  measured, but the generator fell behind its own schedule: the figures are not the server's
@@ -40,7 +42,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Floor(floor::Arguments),
-    Run(run::Arguments),
+    Run(Box<run::Arguments>),
+    Report(report::Arguments),
+    Merge(merge::Arguments),
     Compare(compare::Arguments),
 }
 
@@ -49,6 +53,8 @@ pub fn main(cli: &Cli) -> ExitCode {
     let result = match &cli.command {
         Command::Floor(arguments) => arguments.execute(),
         Command::Run(arguments) => arguments.execute(),
+        Command::Report(arguments) => arguments.execute(),
+        Command::Merge(arguments) => arguments.execute(),
         Command::Compare(arguments) => arguments.execute(),
     };
     match result {
@@ -91,6 +97,10 @@ enum CommandError {
     Floor(#[from] FloorError),
     #[error(transparent)]
     Compare(#[from] CompareError),
+    #[error(transparent)]
+    Read(#[from] crate::result::read::ReadError),
+    #[error("{file} is not of the same run as those before it: {reason}")]
+    Unlike { file: String, reason: crate::result::merge::Unlike },
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
     #[error("cannot wait for signals: {0}")]
@@ -104,7 +114,12 @@ enum CommandError {
 impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Target(_) | Self::Tls(_) | Self::Usage(_) | Self::StartAt(_) => 2,
+            Self::Target(_)
+            | Self::Tls(_)
+            | Self::Usage(_)
+            | Self::StartAt(_)
+            | Self::Read(_)
+            | Self::Unlike { .. } => 2,
             Self::NothingMeasured => 130,
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,
@@ -122,15 +137,25 @@ impl CommandError {
 
 /// Writes a result as JSON, `-` meaning standard output.
 fn write_json(path: &Path, result: &impl serde::Serialize) -> Result<(), CommandError> {
-    let failed = |error| CommandError::Write { path: path.to_owned(), error };
-    let mut json = serde_json::to_vec_pretty(result).map_err(|e| failed(e.into()))?;
+    let failed = |error: serde_json::Error| failed(path, error.into());
+    let mut json = serde_json::to_vec_pretty(result).map_err(failed)?;
     json.push(b'\n');
-    if path == Path::new("-") {
+    write(path, &json)
+}
+
+/// Writes a file, `-` meaning standard output.
+fn write(path: &Path, contents: &[u8]) -> Result<(), CommandError> {
+    let written = if path == Path::new("-") {
         use std::io::Write;
-        io::stdout().write_all(&json).map_err(failed)
+        io::stdout().write_all(contents)
     } else {
-        std::fs::write(path, json).map_err(failed)
-    }
+        std::fs::write(path, contents)
+    };
+    written.map_err(|error| failed(path, error))
+}
+
+fn failed(path: &Path, error: io::Error) -> CommandError {
+    CommandError::Write { path: path.to_owned(), error }
 }
 
 /// Prints a result, unless standard output already is its JSON.
@@ -175,6 +200,9 @@ mod tests {
             "run --target http://127.0.0.1/ --requests-per-connection 0",
             "run",
             "floor --listen 127.0.0.1:80 --cpus 0",
+            "report",
+            "merge one.json --json all.json",
+            "merge one.json two.json",
         ] {
             let words = ["onering-bench"].into_iter().chain(line.split(' '));
             assert!(Cli::try_parse_from(words).is_err(), "{line}");

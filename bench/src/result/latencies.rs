@@ -341,6 +341,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]
         fn figures_are_those_of_hdrhistogram(values in any_latencies(), quantile in 0.0001..1.0_f64) {
             let theirs = histogram(&values);

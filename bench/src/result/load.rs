@@ -1,6 +1,6 @@
 //! What was asked of the generators: the load that all of them share, and each one's part of it.
 
-use crate::result::Fingerprint;
+use crate::fingerprint::Fingerprint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -194,14 +194,38 @@ pub struct Figures {
 pub struct Window {
     /// What people read.
     figures: Figures,
+    /// When all generators measured.
+    common: Span,
     /// What was counted.
     counts: Counts,
 }
 
+/// A time in which something was going on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// ns since 1970-01-01 UTC.
+    pub begin_unix_ns: u64,
+    /// ns since 1970-01-01 UTC.
+    pub end_unix_ns: u64,
+}
+
 impl Window {
-    /// Of what was counted.
+    /// Of what one generator counted.
     pub fn new(counts: Counts) -> Self {
-        Self { figures: counts.figures(), counts }
+        let common =
+            Span { begin_unix_ns: counts.begin_unix_ns, end_unix_ns: counts.end_unix_ns() };
+        Self::merged(counts, common)
+    }
+
+    /// Of what generators counted that all measured in `common`.
+    pub(super) fn merged(counts: Counts, common: Span) -> Self {
+        Self { figures: counts.figures(), common, counts }
+    }
+
+    /// When all generators measured; the counts' own interval is when any of them did.
+    pub fn common(&self) -> Span {
+        self.common
     }
 
     /// What people read.
@@ -212,6 +236,27 @@ impl Window {
     /// What was counted.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+}
+
+impl Figures {
+    /// Equal but for how the decimals of a file are rounded.
+    pub(super) fn agree_with(&self, other: &Self) -> bool {
+        let all = |f: &Self| {
+            [
+                Some(f.requests_per_s),
+                Some(f.received_mb_per_s),
+                f.server_cpu_us_per_request,
+                f.server_cpus_busy,
+                f.client_cpu_us_per_request,
+                Some(f.client_busiest_thread),
+            ]
+        };
+        let same = |(a, b): (Option<f64>, Option<f64>)| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() <= b.abs() * 1e-9,
+            (a, b) => a == b,
+        };
+        all(self).into_iter().zip(all(other)).all(same)
     }
 }
 
@@ -257,7 +302,7 @@ impl Counts {
         amount as f64 / self.seconds_f64()
     }
 
-    fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> Figures {
         let server = self.server.known();
         let cpu_us = |ns| self.per_request(ns).map(|ns| ns / 1e3);
         Figures {

@@ -1,5 +1,7 @@
 //! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
 
+mod browser;
 mod laws;
+mod report;
 mod tls;
 mod web99_laws;

@@ -101,6 +101,9 @@ pub(super) struct Arguments {
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the result as a page with charts; - for standard output
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Begin at a moment, such as 2030-01-02T03:04:05Z, or seconds since 1970: together with others
     #[arg(long, value_name = "TIME")]
     start_at: Option<StartAt>,
@@ -227,7 +230,7 @@ impl Arguments {
                 model: generator_model(plan),
                 seed: Some(plan.seed),
                 cpus: plan.cpus.iter().map(|&cpu| cpu as u32).collect(),
-                fingerprint: serde_json::to_value(fingerprint).ok(),
+                fingerprint: Some(fingerprint),
             }],
             windows,
         };
@@ -237,6 +240,10 @@ impl Arguments {
         print_text(self.json.as_deref(), &result);
         if let Some(path) = &self.json {
             write_json(path, &result)?;
+        }
+        if let Some(path) = &self.html {
+            let name = result.load.target.clone();
+            super::write(path, result::html::report(&[(name, result.clone())]).as_bytes())?;
         }
         Ok(verdict(&result, interrupted))
     }

@@ -1,6 +1,6 @@
 //! The client against servers that speak TLS and misbehave, over sockets.
 
-use crate::engine::tests::{OK, Run, only, plan, server};
+use crate::engine::tests::sockets::{OK, Run, only, plan, server};
 use crate::engine::{Progress, Tls, Watcher};
 use crate::result::window::Counts;
 use crate::tls::TlsOptions;

@@ -1,6 +1,6 @@
 //! The client against the floor and against servers that misbehave, over sockets.
 
-use super::*;
+use super::super::*;
 use crate::dial::DialError;
 use crate::floor::Floor;
 use crate::request::{Version, Wording};
@@ -17,16 +17,16 @@ const DURATION: Duration = Duration::from_millis(400);
 
 /// A run of `get`.
 #[derive(Clone)]
-pub(super) struct Run {
-    pub(super) plan: Plan,
-    pub(super) get: GetPlan,
+pub(in crate::engine) struct Run {
+    pub(in crate::engine) plan: Plan,
+    pub(in crate::engine) get: GetPlan,
 }
 
 fn target(address: SocketAddr) -> Target {
     format!("http://{address}/").parse().unwrap()
 }
 
-pub(super) fn plan(address: SocketAddr) -> Run {
+pub(in crate::engine) fn plan(address: SocketAddr) -> Run {
     Run {
         plan: Plan {
             server: address,
@@ -83,7 +83,7 @@ impl Run {
     }
 
     /// The only window, which is over early when `watcher` wants it so.
-    pub(super) fn counts_until(&self, watcher: impl Watcher) -> Counts {
+    pub(in crate::engine) fn counts_until(&self, watcher: impl Watcher) -> Counts {
         let [window] = &*self.windows(watcher).unwrap() else { panic!() };
         window.counts().clone()
     }
@@ -111,7 +111,9 @@ const FLOOR: Floor = Floor { body_bytes: 1024, close: false, defer_accept: false
 
 /// A server that does `answer` with each connection, for the rest of the process's life. The
 /// number is that of the connection.
-pub(super) fn server(answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
+pub(in crate::engine) fn server(
+    answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let answer = std::sync::Arc::new(answer);
@@ -129,7 +131,7 @@ fn request(stream: &mut TcpStream) -> bool {
     stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0)
 }
 
-pub(super) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+pub(in crate::engine) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What comes of a server that does `answer` with each connection.
 fn misbehaving(
@@ -143,7 +145,7 @@ fn misbehaving(
 }
 
 /// That nothing but errors of this kind have occurred, and some of them.
-pub(super) fn only(errors: &BTreeMap<String, u64>, kind: &str) {
+pub(in crate::engine) fn only(errors: &BTreeMap<String, u64>, kind: &str) {
     assert!(errors.len() == 1 && errors.contains_key(kind), "{errors:?}");
 }
 

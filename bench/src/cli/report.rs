@@ -1,0 +1,63 @@
+//! `onering-bench report`.
+
+use super::{CommandError, Verdict, write_json};
+use crate::result::{RunResult, html};
+use std::path::{Path, PathBuf};
+
+/// Show results again, as text or as a page with charts.
+///
+/// A file is taken only if this version's run or merge wrote it and nothing in it contradicts itself.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onering-bench report result.json
+  onering-bench report result.json --html result.html
+  onering-bench report nginx.json onering.json --html both.html
+  onering-bench report result.json --json -
+
+The page is one file with its charts in it: it needs no network and no script. The form of the files
+is onering-bench/run/2, described by bench/schema/run-2.json. Exit codes: see onering-bench --help;
+a file that is refused is 2.")]
+pub(super) struct Arguments {
+    /// What run --json or merge wrote; - for standard input
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Write the page; - for standard output
+    #[arg(long, value_name = "OUT")]
+    html: Option<PathBuf>,
+    /// Write the results as checked, a list if there are several; - for standard output
+    #[arg(long, value_name = "OUT")]
+    json: Option<PathBuf>,
+}
+
+impl Arguments {
+    pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        let results = read_all(&self.files)?;
+        if let Some(path) = &self.html {
+            super::write(path, html::report(&results).as_bytes())?;
+        }
+        match (&self.json, &results[..]) {
+            (None, _) => {}
+            (Some(path), [(_, result)]) => write_json(path, result)?,
+            (Some(path), several) => {
+                let several: Vec<&RunResult> = several.iter().map(|(_, result)| result).collect();
+                write_json(path, &several)?;
+            }
+        }
+        let is_taken = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+        if !is_taken(&self.html) && !is_taken(&self.json) {
+            for (name, result) in &results {
+                if results.len() > 1 {
+                    println!("== {name}");
+                }
+                println!("{result}");
+            }
+        }
+        Ok(Verdict::Clean)
+    }
+}
+
+/// Each file's result with the file's name.
+pub(super) fn read_all(files: &[PathBuf]) -> Result<Vec<(String, RunResult)>, CommandError> {
+    let read = |path: &PathBuf| Ok((path.display().to_string(), RunResult::read(path)?));
+    files.iter().map(read).collect()
+}
