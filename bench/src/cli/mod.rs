@@ -6,6 +6,7 @@ mod merge;
 mod report;
 mod run;
 pub mod start_at;
+mod sweep;
 
 use crate::compare::CompareError;
 use crate::engine::RunError;
@@ -17,6 +18,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use sweep::SweepError;
 
 /// CPUs as written in one value, such as `0,2-3`. (An alias, so that the option is taken once.)
 type Cpus = Vec<usize>;
@@ -25,6 +27,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  measured, nothing went wrong (floor: ended by SIGTERM or SIGINT)
   1  measured, but some requests failed or none succeeded: see the errors in the result
+     (sweep: no rate met the objectives)
   2  the command line, a target, a list or a result file is wrong
   3  the environment does not allow it: no ring, no server, no descriptors
   4  a permission is missing
@@ -43,6 +46,7 @@ pub struct Cli {
 enum Command {
     Floor(floor::Arguments),
     Run(Box<run::Arguments>),
+    Sweep(sweep::Arguments),
     Report(report::Arguments),
     Merge(merge::Arguments),
     Compare(compare::Arguments),
@@ -53,6 +57,7 @@ pub fn main(cli: &Cli) -> ExitCode {
     let result = match &cli.command {
         Command::Floor(arguments) => arguments.execute(),
         Command::Run(arguments) => arguments.execute(),
+        Command::Sweep(arguments) => arguments.execute(),
         Command::Report(arguments) => arguments.execute(),
         Command::Merge(arguments) => arguments.execute(),
         Command::Compare(arguments) => arguments.execute(),
@@ -94,6 +99,8 @@ enum CommandError {
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
+    Sweep(#[from] SweepError),
+    #[error(transparent)]
     Floor(#[from] FloorError),
     #[error(transparent)]
     Compare(#[from] CompareError),
@@ -121,6 +128,7 @@ impl CommandError {
             | Self::Read(_)
             | Self::Unlike { .. } => 2,
             Self::NothingMeasured => 130,
+            Self::Sweep(error) => error.exit_code(),
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,
             Self::Floor(FloorError::Listen(onering::sys::socket::ListenError::Privileged {

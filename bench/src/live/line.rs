@@ -11,7 +11,7 @@ impl fmt::Display for Line<'_> {
         let second = self.0;
         write!(
             f,
-            "{:>4.0} s of {:.0} s, {}: {}/s, {:.1} MB/s",
+            "{:>6.1} s of {:.0} s, {}: {}/s, {:.1} MB/s",
             second.elapsed_s,
             second.of_s,
             second.phase,
@@ -83,7 +83,7 @@ mod tests {
         };
         assert_eq!(
             Line(&second).to_string(),
-            "   3 s of 10 s, measured: 182345/s, 187.2 MB/s, p50 340 µs, p99 1.20 ms, max 2.00 s, \
+            "   3.0 s of 10 s, measured: 182345/s, 187.2 MB/s, p50 340 µs, p99 1.20 ms, max 2.00 s, \
              64 in flight, server 5.31 µs CPU/request"
         );
         second.phase = Phase::Iteration(2);
@@ -94,7 +94,7 @@ mod tests {
         second.behind = true;
         assert_eq!(
             Line(&second).to_string(),
-            "   3 s of 10 s, iteration 2: 0/s, 187.2 MB/s, 64 in flight, errors: reset 3, \
+            "   3.0 s of 10 s, iteration 2: 0/s, 187.2 MB/s, 64 in flight, errors: reset 3, \
              timeout 1, behind schedule"
         );
     }

@@ -17,7 +17,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use std::fmt;
 use std::io::{self, IsTerminal, Stderr, Write};
 
-/// One second of a run. Counts are those of this second.
+/// One second of a run, or a part of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second {
     /// How long the phase has lasted, s.
@@ -26,11 +26,11 @@ pub struct Second {
     pub of_s: f64,
     /// What the run does.
     pub phase: Phase,
-    /// Right responses.
+    /// Right responses per second.
     pub requests: u64,
     /// What went wrong, by kind.
     pub errors: Errors,
-    /// Bytes received.
+    /// Bytes received per second.
     pub bytes: u64,
     /// Requests that wait for their response at the end of the second.
     pub in_flight: u64,
@@ -129,7 +129,8 @@ enum Screen {
 }
 
 impl Live {
-    /// A view. Where the terminal does not say where its cursor is, there will be lines.
+    /// A view. Where the terminal does not say where its cursor is, or has no size, there will be
+    /// lines.
     pub fn new(options: Options) -> Self {
         let screen = match options {
             Options::Quiet => Screen::Nowhere,
@@ -137,9 +138,12 @@ impl Live {
             Options::Terminal { colors } => {
                 let viewport = Viewport::Inline(view::ROWS);
                 let backend = CrosstermBackend::new(io::stderr());
-                match Terminal::with_options(backend, TerminalOptions { viewport }) {
-                    Ok(terminal) => Screen::Terminal { terminal, colors },
-                    Err(_) => Screen::Lines,
+                let terminal = Terminal::with_options(backend, TerminalOptions { viewport }).ok();
+                let has_size = |terminal: &mut Terminal<_>| !terminal.get_frame().area().is_empty();
+                match terminal.and_then(|mut terminal| has_size(&mut terminal).then_some(terminal))
+                {
+                    Some(terminal) => Screen::Terminal { terminal, colors },
+                    None => Screen::Lines,
                 }
             }
         };
@@ -186,8 +190,9 @@ impl Live {
         if let Screen::Terminal { mut terminal, .. } =
             std::mem::replace(&mut self.screen, Screen::Nowhere)
         {
+            let top = terminal.get_frame().area().as_position();
             // A terminal that has gone away needs no tidying.
-            let _ = terminal.clear();
+            let _ = terminal.clear().and_then(|()| terminal.set_cursor_position(top));
         }
     }
 }

@@ -39,7 +39,12 @@ pub(super) fn draw(frame: &mut Frame<'_>, second: &Second, course: &Course, colo
     if wide {
         // Of a phase of no length there is no share: `max` makes zero of what is no number.
         let share = (second.elapsed_s / second.of_s).clamp(0.0, 1.0).max(0.0);
-        let gauge = LineGauge::default().label("").ratio(share).filled_style(style(Color::Cyan));
+        let gauge = LineGauge::default()
+            .label("")
+            .ratio(share)
+            .filled_symbol("━")
+            .unfilled_symbol("─")
+            .filled_style(style(Color::Cyan));
         frame.render_widget(gauge, picture);
     }
     let [text, picture] = parts(rows[1]);
@@ -135,7 +140,8 @@ mod tests {
             terminal.draw(|frame| draw(frame, &second, &course, true)).unwrap();
         }
         let rows = rows(&terminal);
-        assert!(rows[0].starts_with("measured    2 of 4 s"), "{rows:#?}");
+        let gauge = format!("{}{}", "━".repeat(14), "─".repeat(15));
+        assert_eq!(rows[0], format!("measured    2 of 4 s           {gauge}"));
         assert_eq!(rows[1], "right       800/s             ▄█");
         assert_eq!(rows[2], "waiting     p50 340 µs, p99 1.20 ms, max 20.0 ms");
         assert_eq!(rows[3], "load        1.5 MB/s, 64 in flight");

@@ -55,21 +55,23 @@ impl Watch {
 
 impl Watcher for Watch {
     fn part(&mut self, progress: &Progress<'_>) {
-        let Progress { phase, elapsed, of, tally, in_flight, server, .. } = progress;
+        let Progress { phase, elapsed, of, length, tally, in_flight, server } = progress;
         if let Some(error) = tally.tls_failure.filter(|_| !self.tls_failed) {
             // The first one tells what the count of them means.
             self.live.note(&format!("TLS failed: {error}"));
             self.tls_failed = true;
         }
         let requests = tally.requests();
+        // Parts end with the seconds of the wall clock and with phases: many are shorter.
+        let per_s = |count: u64| (count as f64 / length.as_secs_f64().max(1e-9)).round() as u64;
         let cpu_us = server.map(|usage| usage.cpu.as_secs_f64() * 1e6);
         self.live.second(&Second {
             elapsed_s: elapsed.as_secs_f64(),
             of_s: of.unwrap_or(*elapsed).as_secs_f64(),
             phase: self.phase(*phase),
-            requests,
+            requests: per_s(requests),
             errors: tally.errors.kinds().into_iter().collect(),
-            bytes: tally.received_bytes,
+            bytes: per_s(tally.received_bytes),
             in_flight: *in_flight as u64,
             waiting: waiting(tally),
             behind: tally.is_behind(),

@@ -1,0 +1,193 @@
+//! `onering-bench sweep`: each rate is measured by a `run` of its own, so that no rate begins with
+//! what the one before it has left behind.
+
+use super::{CommandError, Verdict, print_text, write_json};
+use crate::interrupt::Interrupt;
+use crate::result::RunResult;
+use crate::sweep::{self, End, Objective, Observation, Search};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Find the highest rate at which a server meets objectives.
+///
+/// Rates are stepped up until one is too high, and the interval between is halved. Each is measured by
+/// `onering-bench run --rate`, with the options that follow those of sweep.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onering-bench sweep --slo p99=5ms --target http://127.0.0.1:8080/ --connections 256
+  onering-bench sweep --slo p99.9=20ms,errors=0.1% --from 20000 --target http://127.0.0.1:8080/ --cpus 1
+  onering-bench sweep --slo max=1s --json sweep.json --target http://127.0.0.1:8080/ --duration 30s
+
+Objectives are about response times, from the planned start: p99=5ms, p99.9=20ms, max=1s, and
+errors=0.1%. The options of sweep come first, those of run behind them. Exit codes: 0 a rate was
+found, 1 no rate meets the objectives, 5 the generator fell behind its own schedule before the server
+missed one, 130 interrupted; and those of run. The JSON's schema is named by its first field,
+onering-bench/sweep/1.")]
+pub(super) struct Arguments {
+    /// What the server is to keep to, all of it
+    #[arg(long, value_name = "OBJECTIVE", required = true, value_delimiter = ',')]
+    slo: Vec<Objective>,
+    /// The first rate, requests per second
+    #[arg(long, value_name = "R", default_value = "1000", value_parser = rate)]
+    from: f64,
+    /// No higher rate is tried
+    #[arg(long, value_name = "R", default_value = "100000000", value_parser = rate)]
+    most: f64,
+    /// How close the highest good rate and the lowest bad one are to be
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    tolerance: f64,
+    /// Write the result as JSON; - for standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Tell nothing but the result
+    #[arg(long)]
+    quiet: bool,
+    /// Options of run, --target among them
+    #[arg(
+        value_name = "RUN OPTIONS",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    run: Vec<String>,
+}
+
+/// A rate in requests per second.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(rate) if (1.0..=1e8).contains(&rate) => Ok(rate),
+        _ => Err("a rate is a number of requests per second, from 1 to 100000000".to_owned()),
+    }
+}
+
+/// A share, written as `2%`.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(percent) if (0.1..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a tolerance is from 0.1% to 50%".to_owned()),
+    }
+}
+
+/// Why a rate could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SweepError {
+    /// The program could not be started.
+    #[error("cannot start a run: {0}")]
+    Start(#[from] io::Error),
+    /// It did not measure.
+    #[error("the run at {rate:.0}/s did not measure:\n{said}")]
+    Run {
+        /// The rate.
+        rate: f64,
+        /// What it said.
+        said: String,
+        /// Its exit code.
+        code: u8,
+    },
+}
+
+impl SweepError {
+    /// Of the run, where it has one.
+    pub(super) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Start(_) => 3,
+            Self::Run { code, .. } => *code,
+        }
+    }
+}
+
+/// Exit codes of `run` with which there is a result: see `onering-bench --help`.
+const MEASURED: [i32; 3] = [0, 1, 5];
+
+impl Arguments {
+    pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
+        let search = Search {
+            from_per_s: self.from,
+            most_per_s: self.most,
+            tolerance: self.tolerance,
+            ..Search::default()
+        };
+        let sweep = sweep::sweep(
+            &self.slo,
+            search,
+            |rate| self.measure(rate, &interrupt),
+            |step| {
+                if !self.quiet {
+                    eprintln!("{step}");
+                }
+            },
+        )?;
+        print_text(self.json.as_deref(), &sweep);
+        if let Some(path) = &self.json {
+            write_json(path, &sweep)?;
+        }
+        Ok(match sweep.end {
+            End::Knee { .. } | End::Highest => Verdict::Clean,
+            End::NoneMet => Verdict::Errors,
+            End::GeneratorBehind { .. } => Verdict::Behind,
+            End::Interrupted => Verdict::Interrupted,
+        })
+    }
+
+    /// Runs at a rate; `None` where somebody asks to stop.
+    fn measure(&self, rate: f64, interrupt: &Interrupt) -> Result<Option<Observation>, SweepError> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("run").args(&self.run).args(["--rate", &rate.to_string()]);
+        command.args(["--json", "-", "--quiet"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = match interrupt.spawn(&mut command) {
+            Ok(child) => child.wait_with_output()?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        if interrupt.has_come()? {
+            return Ok(None);
+        }
+        let code = output.status.code();
+        let failed = |said: String| {
+            let code = code.filter(|code| !MEASURED.contains(code));
+            let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(3);
+            SweepError::Run { rate, said, code }
+        };
+        if !code.is_some_and(|code| MEASURED.contains(&code)) {
+            return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        }
+        let result = RunResult::parse(&output.stdout).map_err(|error| failed(error.to_string()))?;
+        Ok(Some(Observation::of(&result)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
+
+    #[test]
+    fn shares_and_rates_are_read() {
+        assert_eq!(percent("2%"), Ok(0.02));
+        assert_eq!(percent("0.5"), Ok(0.005));
+        assert!(percent("0%").is_err() && percent("x").is_err() && percent("100%").is_err());
+        assert_eq!(rate("20000"), Ok(20_000.0));
+        assert!(rate("0").is_err() && rate("NaN").is_err() && rate("-5").is_err());
+    }
+
+    #[test]
+    fn what_stands_behind_belongs_to_the_run() {
+        let line =
+            "onering-bench sweep --slo p99=5ms,errors=0% --target http://127.0.0.1/ --json x";
+        assert!(Cli::try_parse_from(line.split(' ')).is_ok());
+        for line in ["onering-bench sweep --target x", "onering-bench sweep --slo p99=5ms"] {
+            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_exit_code_of_a_run_that_failed_is_passed_on() {
+        let error = SweepError::Run { rate: 5.0, said: "no server".into(), code: 4 };
+        assert_eq!(error.exit_code(), 4);
+        assert!(error.to_string().ends_with("no server"));
+    }
+}
