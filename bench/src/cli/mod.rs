@@ -9,11 +9,15 @@ pub mod start_at;
 mod sweep;
 
 use crate::compare::CompareError;
+use crate::dial::DialError;
 use crate::engine::RunError;
 use crate::floor::FloorError;
 use crate::target::TargetError;
 use crate::tls::TlsOptionsError;
+use crate::workload::web99::control::ControlError;
+use crate::workload::web99::parameters::ParametersError;
 use clap::{Parser, Subcommand};
+use onering_fileset::plan::PlanError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -113,6 +117,16 @@ enum CommandError {
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
     #[error(transparent)]
+    Parameters(#[from] ParametersError),
+    #[error(transparent)]
+    FileSetPlan(#[from] PlanError),
+    #[error(transparent)]
+    FileSet(#[from] onering_fileset::store::Error),
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    #[error(transparent)]
     StartAt(#[from] start_at::StartAtError),
     #[error("interrupted before anything was measured")]
     NothingMeasured,
@@ -126,7 +140,10 @@ impl CommandError {
             | Self::Usage(_)
             | Self::StartAt(_)
             | Self::Read(_)
-            | Self::Unlike { .. } => 2,
+            | Self::Unlike { .. }
+            | Self::Parameters(_)
+            | Self::FileSetPlan(_)
+            | Self::FileSet(_) => 2,
             Self::NothingMeasured => 130,
             Self::Sweep(error) => error.exit_code(),
             Self::Compare(error) if error.is_usage() => 2,

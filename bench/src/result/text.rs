@@ -10,13 +10,13 @@ use super::window::{Counts, Handshakes, Window};
 use std::fmt;
 
 /// Why a closed loop prints one latency where an open loop prints two.
-pub(super) const CLOSED_LOOP: &str = "closed loop: a request is planned when it is sent, so response time is \
+pub(super) const CLOSED_LOOP: &str = "Closed loop: a request is planned when it is sent, so response time is \
      service time; while the server stands still nothing is asked, so a stall shows in the maximum \
      and hardly in p99 (use --rate to measure tails)";
 
 /// What a response time is, beside a service time.
 pub(super) const OPEN_LOOP: &str =
-    "service time runs from the actual send, response time from the planned start";
+    "Service time runs from the actual send, response time from the planned start";
 
 /// The customary quantiles and their names.
 pub(super) const QUANTILES: [(&str, f64); 6] =
@@ -46,6 +46,21 @@ pub(super) struct Table(Vec<Vec<String>>);
 impl Table {
     pub(super) fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self(vec![head.into_iter().map(Into::into).collect()])
+    }
+
+    /// Of rates and costs, a line for each window; with errors only if there are any.
+    pub(super) fn rates(errors: bool) -> Self {
+        let head = [
+            "",
+            "server µs/request",
+            "client µs/request",
+            "requests/s",
+            "MB/s",
+            "requests",
+            "connects",
+            "seconds",
+        ];
+        Self::new(head.into_iter().chain(errors.then_some("errors")))
     }
 
     pub(super) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
@@ -136,22 +151,17 @@ impl RunResult {
     /// A line for each window: cost, rate, errors.
     pub(super) fn rates(&self) -> Table {
         let errors = self.errors() > 0;
-        let mut head = vec![
-            "",
-            "server µs/request",
-            "client µs/request",
-            "requests/s",
-            "MB/s",
-            "requests",
-            "connects",
-            "seconds",
-        ];
-        head.extend(errors.then_some("errors"));
-        let mut table = Table::new(head);
+        let mut table = Table::rates(errors);
+        self.add_rates(&mut table, "", errors);
+        table
+    }
+
+    /// Adds its lines to a table of rates, each named by the result and the window.
+    pub(super) fn add_rates(&self, table: &mut Table, name: &str, errors: bool) {
         for window in &self.windows {
             let (figures, counts) = (window.figures(), window.counts());
             let mut row = vec![
-                counts.name.clone(),
+                format!("{name} {}", counts.name).trim().to_owned(),
                 Maybe(figures.server_cpu_us_per_request, 2).to_string(),
                 Maybe(figures.client_cpu_us_per_request, 2).to_string(),
                 format!("{:.0}", figures.requests_per_s),
@@ -163,7 +173,6 @@ impl RunResult {
             row.extend(errors.then(|| counts.errors.total().to_string()));
             table.row(row);
         }
-        table
     }
 
     fn fmt_window(&self, f: &mut fmt::Formatter<'_>, counts: &Counts) -> fmt::Result {
@@ -331,10 +340,10 @@ impl Counts {
             ServerCost::Unknown { reason } => Some(format!("consumption unknown: {reason}")),
             ServerCost::Known { cost } => {
                 let mut line = format!(
-                    "{} µs CPU/request, {:.2} CPUs busy, {} processes, {}",
+                    "{} µs CPU/request, {:.2} CPUs busy, {}, {}",
                     Maybe(self.per_request(cost.usage.cpu_ns).map(|ns| ns / 1e3), 2),
                     self.per_s(cost.usage.cpu_ns) / 1e9,
-                    cost.processes,
+                    processes(cost.processes),
                     self.switches(&cost.usage)
                 );
                 if let Some(memory) = cost.resident {
@@ -383,6 +392,11 @@ impl Counts {
             self.errors.kinds().map(|(kind, count)| format!("{kind} {count}")).collect();
         (!kinds.is_empty()).then(|| kinds.join(", "))
     }
+}
+
+/// So many processes.
+fn processes(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "process" } else { "processes" })
 }
 
 impl Curve {

@@ -18,10 +18,7 @@ use onering_fileset::plan::{Directories, PlanError};
 use std::sync::Arc;
 
 /// Load points of a run.
-pub const POINTS: u64 = 10;
-
-/// A point is reached when so much of its rate is: of the disclosure's points, the last has 95.25 %.
-pub const ACHIEVED_MIN: f64 = 0.95;
+pub const POINTS: u32 = 10;
 
 /// The set for a target of so many operations a second.
 pub fn directories(target_ops_s: u64) -> Result<Directories, PlanError> {
@@ -32,8 +29,8 @@ pub fn directories(target_ops_s: u64) -> Result<Directories, PlanError> {
 }
 
 /// The rates of the load points, in operations a second: equal steps to the target.
-pub fn load_points(target_ops_s: u64) -> impl Iterator<Item = f64> {
-    (1..=POINTS).map(move |point| target_ops_s as f64 * point as f64 / POINTS as f64)
+pub fn load_points(target_ops_s: f64) -> impl Iterator<Item = f64> {
+    (1..=POINTS).map(move |point| target_ops_s * f64::from(point) / f64::from(POINTS))
 }
 
 /// What is common to all threads of a run.
@@ -167,7 +164,7 @@ mod tests {
     /// Those of the disclosure: 2310.4 to 23 104.
     #[test]
     fn the_points_are_equal_steps_to_the_target() {
-        let points: Vec<f64> = load_points(23_104).collect();
+        let points: Vec<f64> = load_points(23_104.0).collect();
         assert_eq!(points.len(), 10);
         assert!((points[0] - 2_310.4).abs() < 1e-9 && (points[9] - 23_104.0).abs() < 1e-9);
     }

@@ -5,6 +5,10 @@ mod distributed;
 mod floor;
 mod laws;
 mod manners;
+mod reference;
 mod report;
+#[path = "../../src/workload/web99/responder.rs"]
+mod responder;
 mod tls;
 mod web99_laws;
+mod web99_sockets;

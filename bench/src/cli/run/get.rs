@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 impl Arguments {
     pub(super) fn get(&self, targets: Targets) -> Result<Verdict, CommandError> {
         let wording = self.wording();
-        let tls = self.tls.tls(&targets)?;
+        let tls = self.tls.tls(&targets, 0)?;
         let first = &targets.list[0];
         let settings = tls.as_ref().map(|tls| &tls.settings);
         let answer =
@@ -51,12 +51,12 @@ impl Arguments {
             status: self.status,
         };
         self.tell(&plan, load, |watch| {
-            engine::run(
+            Ok(engine::run(
                 &plan,
                 &|share| Get::new(&get, share.part),
                 &|_| "measured".to_owned(),
                 watch,
-            )
+            )?)
         })
     }
 }

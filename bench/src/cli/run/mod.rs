@@ -3,11 +3,12 @@
 mod get;
 mod tls;
 mod watch;
+mod web99;
 
 use super::start_at::{StartAt, Waited};
 use super::{CommandError, Cpus, Verdict, print_text, write_json};
 use crate::engine::windows::Window;
-use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, RunError, Tls};
+use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, Tls};
 use crate::fingerprint::{Fingerprint, Subject};
 use crate::interrupt::Interrupt;
 use crate::live;
@@ -15,7 +16,7 @@ use crate::request::{Field, Version, Wording};
 use crate::result::load::{Arrivals, Generator, Load};
 use crate::result::window::Window as WindowResult;
 use crate::result::{self, RunResult, SchemaName, cost::ServerCost};
-use crate::target::Targets;
+use crate::target::{Scheme, Targets};
 use clap::ValueEnum;
 use nix::unistd::Pid;
 use onering::config::units::{parse_cpus, parse_duration};
@@ -35,7 +36,9 @@ use watch::Watch;
   onering-bench run --target @urls.txt --duration 10s --server-pid 4711 --json result.json
   onering-bench run --target http://127.0.0.1:8080/ --rate 20000 --arrivals poisson
   onering-bench run --target http://127.0.0.1:8080/ --close --connections 64
+  onering-bench run --workload web99-ssl --target https://127.0.0.1:8443/ --load 100
   onering-bench run --target https://127.0.0.1:8443/ --close --tls-resume 90 --tls-version 1.3
+  onering-bench run --workload web99 --target http://127.0.0.1:8080/ --load 100 --duration 120s
   onering-bench run --target http://127.0.0.1:8080/ --header Range:bytes=0-99 --status 206
 
 Connections that end (--close, --requests-per-connection) do so by the server's close: the
@@ -110,6 +113,8 @@ pub(super) struct Arguments {
     /// Tell nothing but the result
     #[arg(long)]
     quiet: bool,
+    #[command(flatten)]
+    web99: web99::Options,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -117,6 +122,12 @@ enum Workload {
     /// GET of the targets in turn
     #[default]
     Get,
+    /// SPECweb99-style: 70 % static and 30 % dynamic requests for a file set, on lines of 400 kbit/s
+    Web99,
+    /// The same over TLS
+    Web99Ssl,
+    /// SPECweb96-style: static requests for a file set at ten rates up to --rate
+    Web96,
 }
 
 fn within(most: usize) -> clap::builder::RangedU64ValueParser {
@@ -144,6 +155,9 @@ impl Arguments {
         let targets = Targets::read(&self.target, &self.allow_target)?;
         match self.workload {
             Workload::Get => self.get(targets),
+            Workload::Web99 => self.web99("web99", Scheme::Http, &targets),
+            Workload::Web99Ssl => self.web99("web99-ssl", Scheme::Https, &targets),
+            Workload::Web96 => self.web96(&targets),
         }
     }
 
@@ -200,7 +214,7 @@ impl Arguments {
         &self,
         plan: &Plan,
         load: Load,
-        measure: impl FnOnce(&mut Watch) -> Result<Vec<WindowResult>, RunError>,
+        measure: impl FnOnce(&mut Watch) -> Result<Vec<WindowResult>, CommandError>,
     ) -> Result<Verdict, CommandError> {
         let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
         let command_line: Vec<String> = std::env::args().collect();

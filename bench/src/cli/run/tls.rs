@@ -1,20 +1,22 @@
 //! How `onering-bench run` speaks TLS.
 
 use crate::cli::CommandError;
+use crate::dial::Connection;
 use crate::engine::Tls;
 use crate::result::load;
 use crate::target::{Scheme, Targets};
 use crate::tls::{Cipher, Group, Negotiated, TlsOptions, TlsVersion};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Options for `https://` targets.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub(super) struct TlsArguments {
-    /// Have so many of a hundred connections resume a session
-    #[arg(long, value_name = "PERCENT", default_value_t = 0)]
-    #[arg(value_parser = clap::value_parser!(u8).range(..=100))]
-    tls_resume: u8,
+    /// Have so many of a hundred connections resume a session; 0 if not given, 90 for web99-ssl
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
+    tls_resume: Option<u8>,
     /// The versions offered, 1.2 or 1.3; both if not given
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     tls_version: Vec<TlsVersion>,
@@ -33,8 +35,12 @@ pub(super) struct TlsArguments {
 }
 
 impl TlsArguments {
-    /// How TLS is spoken with the server of `targets`, if it is.
-    pub(super) fn tls(&self, targets: &Targets) -> Result<Option<Tls>, CommandError> {
+    /// How TLS is spoken with the server of `targets`, if it is; `resume_percent` if none is given.
+    pub(super) fn tls(
+        &self,
+        targets: &Targets,
+        resume_percent: u8,
+    ) -> Result<Option<Tls>, CommandError> {
         let first = &targets.list[0];
         if first.scheme == Scheme::Http {
             return if self.is_given() {
@@ -51,11 +57,11 @@ impl TlsArguments {
             cacert: self.cacert.clone(),
         };
         let settings = options.check(first.host())?;
-        Ok(Some(Tls { settings, resume_percent: self.tls_resume }))
+        Ok(Some(Tls { settings, resume_percent: self.tls_resume.unwrap_or(resume_percent) }))
     }
 
     fn is_given(&self) -> bool {
-        self.tls_resume > 0
+        self.tls_resume.is_some()
             || !self.tls_version.is_empty()
             || !self.tls_cipher.is_empty()
             || !self.tls_group.is_empty()
@@ -72,4 +78,15 @@ pub(super) fn load(tls: &Tls, negotiated: Negotiated) -> load::Tls {
         resumption_share: f64::from(tls.resume_percent) / 100.0,
         certificate_verified: tls.settings.verifies(),
     }
+}
+
+/// The same, where nothing has been asked yet: a connection of its own tells.
+pub(super) fn try_out(
+    tls: Option<&Tls>,
+    server: SocketAddr,
+    timeout: Duration,
+) -> Result<Option<load::Tls>, CommandError> {
+    let Some(tls) = tls else { return Ok(None) };
+    let connection = Connection::dial(server, Some(&tls.settings), timeout)?;
+    Ok(connection.negotiated().map(|negotiated| load(tls, negotiated)))
 }

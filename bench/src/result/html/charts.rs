@@ -5,7 +5,7 @@ use super::svg::{Margins, Plot, Point, figure, width as label_width};
 use crate::result::RunResult;
 use crate::result::curve::Curve;
 use crate::result::latencies::Latencies;
-use crate::result::window::{Counts, Second};
+use crate::result::window::{Counts, Second, Window};
 use maud::Markup;
 
 /// Lines in one chart that can be told apart: classes `s0` and so on of the style sheet.
@@ -13,6 +13,8 @@ const SERIES_MAX: usize = 6;
 
 /// A second of which less than this share lies in its window has no rate worth drawing.
 const PART_MIN: f64 = 0.05;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// The deepest percentile drawn: 99.9999 %.
 const TAIL_MAX: f64 = 1e6;
@@ -98,38 +100,60 @@ fn percentile_points(latencies: &Latencies, x: &Scale, y: &Scale) -> Vec<Point> 
     points
 }
 
-/// The share of a second that lies in its window.
-fn part(counts: &Counts, unix_s: u64) -> f64 {
-    let second_ns = 1_000_000_000;
-    let begin = counts.begin_unix_ns.max(unix_s * second_ns);
-    let end = counts.end_unix_ns().min((unix_s + 1) * second_ns);
-    end.saturating_sub(begin) as f64 / second_ns as f64
+/// A second of the wall clock as far as it lies in a window; times since the beginning of the first
+/// window, in seconds.
+#[derive(Clone, Copy)]
+pub(super) struct Slice<'a> {
+    pub(super) begin_s: f64,
+    pub(super) end_s: f64,
+    /// What happened in it; absent if nothing did.
+    pub(super) second: Option<&'a Second>,
 }
 
-/// Every second of a window, those in which nothing happened included, with the share of it that
-/// lies in the window.
-pub(super) fn seconds(counts: &Counts) -> Vec<(u64, f64, Option<&Second>)> {
+impl Slice<'_> {
+    /// Right responses per second.
+    fn rate(&self) -> f64 {
+        self.second.map_or(0.0, |second| second.requests as f64 / (self.end_s - self.begin_s))
+    }
+
+    fn errors(&self) -> u64 {
+        self.second.map_or(0, |second| second.errors)
+    }
+
+    fn is_answered(&self) -> bool {
+        self.second.is_some_and(|second| second.requests > 0)
+    }
+}
+
+/// Every second of each window, those in which nothing happened included.
+pub(super) fn slices(result: &RunResult) -> Vec<Vec<Slice<'_>>> {
+    let origin_ns = result.windows.first().map_or(0, |window| window.counts().begin_unix_ns);
+    let counts = result.windows.iter().map(Window::counts);
+    counts.map(|counts| slices_of(counts, origin_ns)).collect()
+}
+
+fn slices_of(counts: &Counts, origin_ns: u64) -> Vec<Slice<'_>> {
     let (Some(first), Some(last)) = (counts.seconds.first(), counts.seconds.last()) else {
         return Vec::new();
     };
-    let of = |unix_s| {
+    let since_origin_s = |ns: u64| ns.saturating_sub(origin_ns) as f64 / 1e9;
+    let of = |unix_s: u64| {
         let found = counts.seconds.binary_search_by_key(&unix_s, |second| second.unix_s);
-        (unix_s, part(counts, unix_s), found.ok().map(|i| &counts.seconds[i]))
+        let (begin_ns, end_ns) = (unix_s * SECOND_NS, (unix_s + 1) * SECOND_NS);
+        Slice {
+            begin_s: since_origin_s(begin_ns.max(counts.begin_unix_ns)),
+            end_s: since_origin_s(end_ns.min(counts.end_unix_ns())),
+            second: found.ok().map(|i| &counts.seconds[i]),
+        }
     };
-    (first.unix_s..=last.unix_s).map(of).filter(|(_, part, _)| *part >= PART_MIN).collect()
+    let slices = (first.unix_s..=last.unix_s).map(of);
+    slices.filter(|slice| slice.end_s - slice.begin_s >= PART_MIN).collect()
 }
 
-/// When the first window began, in whole seconds.
-pub(super) fn origin_s(result: &RunResult) -> u64 {
-    result.windows.first().map_or(0, |window| window.counts().begin_unix_ns / 1_000_000_000)
-}
-
-/// The horizontal axis of time, in seconds since [`origin_s`].
-fn time_axis(result: &RunResult, plot: &mut Plot) -> Scale {
-    let origin = origin_s(result);
-    let ends = result.windows.iter().map(|window| window.counts().end_unix_ns());
-    let end = ends.max().unwrap_or(0) as f64 / 1e9 - origin as f64;
-    let x = Scale::linear(end, plot.x_range());
+/// The horizontal axis of time, in seconds since the first window began.
+fn time_axis(windows: &[Vec<Slice<'_>>], plot: &mut Plot) -> Scale {
+    let end_s = windows.iter().flatten().map(|slice| slice.end_s).fold(0.0, f64::max);
+    let x = Scale::linear_to(end_s, plot.x_range());
     let marks: Vec<_> = x.ticks().into_iter().map(|s| (x.at(s), number(s))).collect();
     plot.x_axis(&marks, "seconds");
     x
@@ -137,37 +161,31 @@ fn time_axis(result: &RunResult, plot: &mut Plot) -> Scale {
 
 /// Right responses per second, and below them what went wrong.
 pub(super) fn throughput(id: &str, result: &RunResult) -> Markup {
-    let windows: Vec<_> = result.windows.iter().map(|window| seconds(window.counts())).collect();
-    let rate = |(_, part, second): &(u64, f64, Option<&Second>)| {
-        second.map_or(0.0, |second| second.requests as f64 / part)
-    };
-    let errors_of = |(_, _, second): &(u64, f64, Option<&Second>)| second.map_or(0, |s| s.errors);
+    let windows = slices(result);
     let all = || windows.iter().flatten();
-    let most = all().map(rate).fold(0.0, f64::max);
-    let worst = all().map(errors_of).max().unwrap_or(0);
-    let errors: u64 = all().map(errors_of).sum();
-    let origin = origin_s(result);
+    let most = all().map(Slice::rate).fold(0.0, f64::max);
+    let worst = all().map(Slice::errors).max().unwrap_or(0);
+    let errors = result.errors();
     figure(id, |id, width| {
         let mut plot = Plot::new((width, 250.0), margins(width, 16.0));
         let y = Scale::linear(most, plot.y_range());
         let name = if width < 500.0 { "responses/s" } else { "right responses per second" };
         plot.y_axis(&y, name, number);
-        let x = time_axis(result, &mut plot);
+        let x = time_axis(&windows, &mut plot);
         let floor = y.at(0.0);
         for window in &windows {
             let mut points = Vec::new();
-            for second in window {
-                let begin = second.0.saturating_sub(origin) as f64;
-                let (left, right) = (x.at(begin), x.at(begin + second.1));
-                points.extend([(left, y.at(rate(second))), (right, y.at(rate(second)))]);
-                if errors_of(second) > 0 {
-                    let share = errors_of(second) as f64 / worst as f64;
+            for slice in window {
+                let (left, right) = (x.at(slice.begin_s), x.at(slice.end_s));
+                points.extend([(left, y.at(slice.rate())), (right, y.at(slice.rate()))]);
+                if slice.errors() > 0 {
+                    let share = slice.errors() as f64 / worst as f64;
                     plot.bar((left, floor), (right, floor - 6.0 - 34.0 * share), "errors");
                 }
             }
             plot.path(&points, "line s0");
         }
-        if errors > 0 {
+        if worst > 0 {
             let text = format!("errors, at most {} in a second", number(worst as f64));
             let (_, right) = plot.x_range();
             plot.text((right, 20.0), "end", "name errors-name", &text);
@@ -180,40 +198,33 @@ pub(super) fn throughput(id: &str, result: &RunResult) -> Markup {
 /// Median, p99 and maximum of each second.
 pub(super) fn latency_over_time(id: &str, result: &RunResult) -> Markup {
     let quantiles = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)];
-    let all = result.windows.iter().flat_map(|window| &window.counts().seconds);
-    let busy: Vec<_> = all.filter(|second| second.requests > 0).collect();
-    let least = busy.iter().map(|s| s.latencies.quantile_us(0.5)).fold(f64::INFINITY, f64::min);
-    let most = busy.iter().map(|s| s.latencies.max_us()).fold(1.0, f64::max);
-    let origin = origin_s(result);
+    let windows = slices(result);
+    let busy = || windows.iter().flatten().filter_map(|s| s.second).filter(|s| s.requests > 0);
+    let least = busy().map(|s| s.latencies.quantile_us(0.5)).fold(f64::INFINITY, f64::min);
+    let most = busy().map(|s| s.latencies.max_us()).fold(1.0, f64::max);
     figure(id, |id, width| {
         let mut plot = Plot::new((width, 250.0), margins(width, 40.0));
         let y = Scale::log((least, most), plot.y_range());
         plot.y_axis(&y, "latency within each second", latency);
-        let x = time_axis(result, &mut plot);
+        let x = time_axis(&windows, &mut plot);
         let mut ends = Vec::new();
         for (i, (name, quantile)) in quantiles.into_iter().enumerate() {
+            let point = |slice: &Slice<'_>| -> Option<Point> {
+                let latencies = &slice.second.filter(|second| second.requests > 0)?.latencies;
+                let middle_s = (slice.begin_s + slice.end_s) / 2.0;
+                Some((x.at(middle_s), y.at(latencies.quantile_us(quantile))))
+            };
             let mut end = None;
             // A line breaks where nothing was answered: there is no latency to join.
-            for window in &result.windows {
-                let seconds = seconds(window.counts());
-                let answered =
-                    |s: &(u64, f64, Option<&Second>)| s.2.is_some_and(|s| s.requests > 0);
-                for run in seconds.chunk_by(|a, b| answered(a) == answered(b)) {
-                    let points: Vec<Point> = run
-                        .iter()
-                        .filter_map(|(unix_s, part, second)| {
-                            let second = second.filter(|second| second.requests > 0)?;
-                            let middle = unix_s.saturating_sub(origin) as f64 + part / 2.0;
-                            Some((x.at(middle), y.at(second.latencies.quantile_us(quantile))))
-                        })
-                        .collect();
-                    match points[..] {
-                        [] => {}
-                        [point] => plot.dot(point, &series("dot", i)),
-                        _ => plot.path(&points, &series("line", i)),
-                    }
-                    end = points.last().map(|point| point.1).or(end);
+            let alike = |a: &Slice<'_>, b: &Slice<'_>| a.is_answered() == b.is_answered();
+            for run in windows.iter().flat_map(|window| window.chunk_by(alike)) {
+                let points: Vec<Point> = run.iter().filter_map(point).collect();
+                match points[..] {
+                    [] => {}
+                    [point] => plot.dot(point, &series("dot", i)),
+                    _ => plot.path(&points, &series("line", i)),
                 }
+                end = points.last().map(|point| point.1).or(end);
             }
             ends.extend(end.map(|y| (y, name.to_owned(), series("name", i))));
         }

@@ -8,14 +8,14 @@ mod ratio;
 mod scale;
 mod svg;
 
-pub use ratio::{Ratio, ratios};
+pub use ratio::{RatioBar, ratio_bars};
 
 use super::RunResult;
 use super::curve::Curve;
 use super::disclosure::{Disclosure, Row};
 use super::load::Generator;
 use super::text::{CLOSED_LOOP, Maybe, OPEN_LOOP, Table, microseconds};
-use super::window::{Counts, Window};
+use super::window::{Counts, Second, Window};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::time::{Duration, SystemTime};
 
@@ -74,12 +74,15 @@ fn side_by_side(results: &[(String, RunResult)]) -> Markup {
     let main = |result: &RunResult| result.main_window().map(Window::counts).map(Counts::waiting);
     let lines: Vec<_> =
         results.iter().filter_map(|(name, result)| Some((name.clone(), main(result)?))).collect();
+    let errors = results.iter().any(|(_, result)| result.errors() > 0);
+    let mut rates = Table::rates(errors);
+    for (name, result) in results {
+        result.add_rates(&mut rates, name, errors);
+    }
     html! {
         h3 { "Latency by percentile" }
         (charts::percentiles("all", &lines))
-        @for (name, result) in results {
-            (table(&result.rates(), Some(name)))
-        }
+        (table(&rates, None))
     }
 }
 
@@ -218,9 +221,9 @@ fn window_tables(counts: &Counts) -> Markup {
 
 /// The figures of the charts over time.
 fn seconds_table(result: &RunResult) -> Markup {
-    let origin = charts::origin_s(result);
     let mut rows = Table::new([
-        "second",
+        "from s",
+        "to s",
         "requests",
         "bytes received",
         "errors",
@@ -228,25 +231,24 @@ fn seconds_table(result: &RunResult) -> Markup {
         "p99 µs",
         "max µs",
     ]);
-    for window in &result.windows {
-        for (unix_s, _, second) in charts::seconds(window.counts()) {
-            let figure =
-                |figure: fn(&super::window::Second) -> u64| second.map_or(0, figure).to_string();
-            let latencies = second.map(|s| &s.latencies).filter(|latencies| !latencies.is_empty());
-            let at = |q| {
-                latencies
-                    .map_or_else(|| Maybe(None, 0).to_string(), |l| microseconds(l.quantile_us(q)))
-            };
-            rows.row([
-                unix_s.saturating_sub(origin).to_string(),
-                figure(|s| s.requests),
-                figure(|s| s.received_bytes),
-                figure(|s| s.errors),
-                at(0.5),
-                at(0.99),
-                at(1.0),
-            ]);
-        }
+    for slice in charts::slices(result).iter().flatten() {
+        let figure = |figure: fn(&Second) -> u64| slice.second.map_or(0, figure).to_string();
+        let latencies =
+            slice.second.map(|s| &s.latencies).filter(|latencies| !latencies.is_empty());
+        let at = |quantile| {
+            let us = latencies.map(|latencies| microseconds(latencies.quantile_us(quantile)));
+            us.unwrap_or_else(|| Maybe(None, 0).to_string())
+        };
+        rows.row([
+            format!("{:.2}", slice.begin_s),
+            format!("{:.2}", slice.end_s),
+            figure(|second| second.requests),
+            figure(|second| second.received_bytes),
+            figure(|second| second.errors),
+            at(0.5),
+            at(0.99),
+            at(1.0),
+        ]);
     }
     html! {
         details { summary { "Each second in figures" } (table(&rows, None)) }

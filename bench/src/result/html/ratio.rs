@@ -1,7 +1,7 @@
 //! Ratios with their intervals, as bars from 1: for comparisons.
 
 use super::scale::Scale;
-use super::svg::{Margins, Plot, figure};
+use super::svg::{Margins, Plot, figure, width as label_width};
 use maud::{Markup, html};
 
 /// Height of one bar with its name above it.
@@ -9,7 +9,7 @@ const ROW: f64 = 40.0;
 
 /// One ratio of two servers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ratio {
+pub struct RatioBar {
     /// What is compared, such as `onering to nginx, 1 KiB keep-alive`.
     pub name: String,
     /// The ratio, above 0.
@@ -25,8 +25,8 @@ pub struct Ratio {
 /// A bar for each ratio on one logarithmic axis, and the same figures as a table. `id` is unique in
 /// the page; `what` says which figure the ratios are of, and which way is better. Ratios that are not
 /// finite and above 0 are in the table only.
-pub fn ratios(id: &str, what: &str, ratios: &[Ratio]) -> Markup {
-    let drawn: Vec<&Ratio> = ratios
+pub fn ratio_bars(id: &str, what: &str, ratios: &[RatioBar]) -> Markup {
+    let drawn: Vec<&RatioBar> = ratios
         .iter()
         .filter(|r| [r.ratio, r.low, r.high].into_iter().all(|n| n.is_finite() && n > 0.0))
         .collect();
@@ -39,24 +39,27 @@ pub fn ratios(id: &str, what: &str, ratios: &[Ratio]) -> Markup {
                 let height = margins.top + margins.bottom + ROW * drawn.len() as f64;
                 let mut plot = Plot::new((width, height), margins);
                 let x = Scale::log((least, most), plot.x_range());
-                let (bottom, top) = plot.y_range();
-                for value in x.ticks() {
-                    plot.line((x.at(value), bottom), (x.at(value), top), "grid");
-                }
+                let (_, top) = plot.y_range();
                 let marks: Vec<_> =
                     x.ticks().into_iter().map(|n| (x.at(n), format!("{n}×"))).collect();
                 plot.x_axis(&marks, what);
                 for (i, ratio) in drawn.iter().enumerate() {
                     let y = top + ROW * i as f64;
-                    let name = format!("{}: {:.2}×, {}", ratio.name, ratio.ratio, ratio.verdict);
+                    // Lines stop at the names, which can be read only where nothing crosses them.
+                    for value in x.ticks() {
+                        plot.line((x.at(value), y + 18.0), (x.at(value), y + ROW), "grid");
+                    }
+                    let short = format!("{}: {:.2}×", ratio.name, ratio.ratio);
+                    let name = format!("{short}, {}", ratio.verdict);
+                    let name = if label_width(&name) > width { short } else { name };
                     plot.text((8.0, y + 14.0), "start", "name", &name);
                     plot.bar((x.at(1.0), y + 20.0), (x.at(ratio.ratio), y + 32.0), "bar s0");
                     plot.line((x.at(ratio.low), y + 26.0), (x.at(ratio.high), y + 26.0), "interval");
+                    plot.line((x.at(1.0), y + 18.0), (x.at(1.0), y + ROW), "axis");
                     for end in [ratio.low, ratio.high] {
                         plot.line((x.at(end), y + 22.0), (x.at(end), y + 30.0), "interval");
                     }
                 }
-                plot.line((x.at(1.0), bottom), (x.at(1.0), top), "axis");
                 plot.finish(id, what, &format!("{} ratios with their intervals", drawn.len()))
             }))
         }
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn every_ratio_is_in_the_table_and_drawable_ones_are_drawn() {
-        let ratio = |name: &str, ratio| Ratio {
+        let ratio = |name: &str, ratio| RatioBar {
             name: name.into(),
             ratio,
             low: ratio * 0.9,
@@ -92,10 +95,10 @@ mod tests {
             verdict: "less".into(),
         };
         let all = [ratio("a", 0.5), ratio("b<", 2.0), ratio("c", f64::NAN)];
-        let page = ratios("r", "CPU per request, less is better", &all).into_string();
+        let page = ratio_bars("r", "CPU per request, less is better", &all).into_string();
         assert_eq!(page.matches("<th scope=\"row\">").count(), 3, "{page}");
         assert_eq!(page.matches("class=\"bar s0\"").count(), 4, "two widths: {page}");
         assert!(page.contains("b&lt;: 2.00×, less") && !page.contains("NaN"), "{page}");
-        assert!(!ratios("r", "", &[]).into_string().contains("<svg"));
+        assert!(!ratio_bars("r", "", &[]).into_string().contains("<svg"));
     }
 }

@@ -34,6 +34,13 @@ impl Scale {
         Self { kind: Kind::Linear { step }, domain: (0.0, (max / step).ceil() * step), range }
     }
 
+    /// From 0 to `max` itself.
+    pub(super) fn linear_to(max: f64, range: (f64, f64)) -> Self {
+        let round = Self::linear(max, range);
+        let max = if max > 0.0 { max.min(round.domain.1) } else { round.domain.1 };
+        Self { domain: (0.0, max), ..round }
+    }
+
     /// From a value of 1, 2, 5 · 10ⁿ at or below `min` to one above `max`.
     pub(super) fn log((min, max): (f64, f64), range: (f64, f64)) -> Self {
         let min = if min > 0.0 && min.is_finite() { min } else { 1.0 };
@@ -64,7 +71,7 @@ impl Scale {
         let (low, high) = self.domain;
         match self.kind {
             Kind::Linear { step } => {
-                (0..=((high / step).round() as u32)).map(|i| f64::from(i) * step).collect()
+                (0..=((high / step + 1e-9).floor() as u32)).map(|i| f64::from(i) * step).collect()
             }
             Kind::Log => {
                 let decades = (high / low).log10();
@@ -137,6 +144,8 @@ mod tests {
             let same = ticks.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= b * 1e-9);
             assert!(same && ticks.len() == expected.len(), "{max}: {ticks:?}");
         }
+        assert_eq!(Scale::linear_to(6.02, (0.0, 1.0)).ticks(), [0.0, 2.0, 4.0, 6.0]);
+        assert_eq!(Scale::linear_to(6.02, (0.0, 1.0)).at(6.02), 1.0);
         assert_eq!(Scale::log((61.0, 3e6), (0.0, 1.0)).ticks().len(), 5, "100 to 1e6");
         let few = Scale::log((130.0, 900.0), (0.0, 1.0)).ticks();
         assert_eq!(few.len(), 4, "100, 200, 500, 1000: {few:?}");

@@ -130,7 +130,8 @@ impl Responder {
         let (asked, status, cookie, body) = self.serve(&request, &input[head_bytes..], now_s);
         let mut bytes = head_of(status, &cookie, body.len(), persistent, now_s);
         bytes.extend_from_slice(&body);
-        match self.fault {
+        // Commands are always carried out: faults are those of a run.
+        match self.fault.filter(|_| asked.is_some()) {
             Some(Fault::Garbage) => bytes = b"\0\r\n\r\n".repeat(20),
             Some(Fault::Cut) => drop(bytes.pop()),
             _ => return Answer { bytes, persistent, request: asked },
@@ -149,7 +150,9 @@ impl Responder {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let cookie = field(request, "cookie").map(RequestCookie::parse);
         let name = Name::at_end_of(target.as_bytes());
-        if let Some(Ok(command)) = Command::parse(query.as_bytes()) {
+        if path == DYNAMIC
+            && let Some(Ok(command)) = Command::parse(query.as_bytes())
+        {
             let log = match command {
                 Command::Reset(reset) => {
                     self.tables = Some(Tables::reset(self.seed, now_s, &reset));

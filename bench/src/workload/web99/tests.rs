@@ -80,7 +80,7 @@ fn session(
     let ledger = Ledger::default();
     let mut web99 = Web99::new(parameters, &ledger, 0, USERS as usize);
     let mut session = Session::default();
-    command(&mut responder, |connect| control::reset(parameters, connect).unwrap());
+    control::reset(parameters, &mut wire(&mut responder)).unwrap();
     responder.set_fault(fault);
     for user in 0..USERS as usize {
         let mut left = 0;
@@ -107,21 +107,16 @@ fn session(
         }
     }
     responder.set_fault(None);
-    let mut log = Vec::new();
-    command(&mut responder, |connect| log = control::fetch(parameters, connect).unwrap());
+    let log = control::fetch(parameters, &mut wire(&mut responder)).unwrap();
     let files = &parameters.wanted().paths.files;
     drop(web99);
     session.posts = ledger.take().judge(&log, files, 0..USERS, true);
     session
 }
 
-fn command(responder: &mut Responder, act: impl FnOnce(&mut control::Connect<'_>)) {
-    // A command is one exchange: the responder is lent to the one connection of it.
-    let mut lent = Some(responder);
-    act(&mut || {
-        let responder = lent.take().ok_or(io::ErrorKind::AddrInUse)?;
-        Ok(Box::new(Wire { responder, sent: Vec::new(), answer: Cursor::default() }))
-    });
+/// A connection for one command.
+fn wire(responder: &mut Responder) -> Wire<'_> {
+    Wire { responder, sent: Vec::new(), answer: Cursor::default() }
 }
 
 fn judge(
@@ -173,7 +168,7 @@ fn cuts_change_nothing() {
 fn an_ad_may_come_in_the_file_alone() {
     let parameters = parameters(Version::Http11, Mix::Full);
     let mut responder = Responder::new(SET_SEED);
-    command(&mut responder, |connect| control::reset(&parameters, connect).unwrap());
+    control::reset(&parameters, &mut wire(&mut responder)).unwrap();
     let mut web99 = Web99::new(&parameters, &Ledger::default(), 0, 1);
     let mut right = 0;
     while right < 100 {
@@ -278,29 +273,30 @@ fn requests_are_as_published() {
 
 #[test]
 fn commands_that_fail_say_why() {
+    struct Canned(&'static [u8]);
+    impl Read for Canned {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            self.0.read(out)
+        }
+    }
+    impl Write for Canned {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
     let parameters = parameters(Version::Http11, Mix::Full);
-    let refused = |answer: &'static [u8]| {
-        struct Canned(&'static [u8]);
-        impl Read for Canned {
-            fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-                self.0.read(out)
-            }
-        }
-        impl Write for Canned {
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                Ok(bytes.len())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let error = control::fetch(&parameters, &mut || Ok(Box::new(Canned(answer))));
-        error.unwrap_err().to_string()
-    };
-    assert!(refused(b"HTTP/1.0 404 Not Found\r\n\r\n").contains("status 404"));
-    assert!(refused(b"garbage\r\n\r\n").contains("no HTTP response"));
-    assert!(refused(b"").contains("no HTTP response"));
-    assert!(refused(b"HTTP/1.0 200 OK\r\n\r\nlog").contains("no HTTP response with a length"));
-    assert!(refused(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nlog").contains("did not come"));
-    assert!(refused(b"HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nlog").contains("not a page"));
+    for (answer, why) in [
+        ("HTTP/1.0 404 Not Found\r\nContent-Length: 0\r\n\r\n", "with status 404"),
+        ("garbage\r\n\r\n", "malformed"),
+        ("", "closed the connection"),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nlog", "closed the connection"),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 999999999\r\n\r\n", "999999999 bytes"),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nlog", "not a page"),
+    ] {
+        let error = control::fetch(&parameters, &mut Canned(answer.as_bytes())).unwrap_err();
+        assert!(error.to_string().contains(why), "{answer:?}: {error}");
+    }
 }
