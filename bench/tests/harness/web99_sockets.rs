@@ -159,7 +159,7 @@ fn web96_has_ten_load_points_of_one_request_a_connection() {
     assert_eq!(requests, opened);
 }
 
-/// 340 ± 1 kbit/s and 2.84 ± 0.02 operations a second on each connection; and a server that takes
+/// 340 ± 1 kbit/s, and 2.84 operations a second within what was drawn, on each connection; and a server that takes
 /// 60 ms longer than an idle one has hardly a connection that conforms.
 ///
 /// The rate is that of all connections, their bits over their time. The mean of their rates is less
@@ -202,7 +202,9 @@ fn an_idle_responder_gives_the_calibrated_figures() {
             figures.iter().for_each(|figure| println!("{figure}"));
             within(5.0, &figures);
             assert!((kbit_s - 340.0).abs() < 1.0);
-            assert!((ops_s - 2.84).abs() < 0.02);
+            // 34 000 operations leave their mean size uncertain by 1.5 %, of which the line makes 1.3 %
+            // of the operations a second.
+            assert!((ops_s / 2.84 - 1.0).abs() < 3.0 * 0.013);
         } else {
             assert!(sum("conforming_connections") < LOAD as f64 / 2.0);
         }
