@@ -1,6 +1,6 @@
 //! A connection that is waited for, plain or with TLS: for what is asked before and after a run.
 
-use crate::tls::{TlsError, TlsSettings};
+use crate::tls::{Negotiated, TlsError, TlsSettings};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -66,6 +66,14 @@ impl Connection {
             tls.complete_io(&mut stream).map_err(|error| failed(address, error))?;
         }
         Ok(Self::Tls(Box::new(StreamOwned::new(tls, stream))))
+    }
+
+    /// What TLS is spoken, if it is.
+    pub fn negotiated(&self) -> Option<Negotiated> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(stream) => Negotiated::of(&stream.conn),
+        }
     }
 }
 

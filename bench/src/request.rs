@@ -148,7 +148,7 @@ fn append(bytes: &mut Vec<u8>, target: &Target, wording: &Wording, persistence: 
         (Version::Http10, Persistence::Close) => ("1.0", ""),
         (Version::Http11, Persistence::Persist) => ("1.1", ""),
     };
-    let Target { authority, path } = target;
+    let Target { scheme: _, authority, path } = target;
     let mut request = format!("GET {path} HTTP/{version}\r\nHost: {authority}\r\n{connection}");
     for field in &wording.fields {
         request += &format!("{field}\r\n");

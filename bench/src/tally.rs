@@ -4,6 +4,7 @@
 //! afterwards: a request in an open loop has its planned start with it, and both its times are
 //! recorded as they were.
 
+use crate::tls::{Handshake, Intent, TlsError};
 use crate::workload::Wrong;
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
@@ -220,8 +221,14 @@ pub struct Tally {
     pub handshakes_full: u64,
     /// TLS handshakes that resumed a session.
     pub handshakes_resumed: u64,
+    /// Full handshakes for which the server would not resume the session that it was offered.
+    pub handshakes_refused: u64,
+    /// Full handshakes that were to resume a session, when there was none at hand.
+    pub handshakes_without_session: u64,
     /// What went wrong.
     pub errors: Errors,
+    /// How TLS failed first, if it did.
+    pub tls_failure: Option<TlsError>,
     /// The schedule, if there is one.
     pub schedule: Option<ScheduleTally>,
 }
@@ -257,6 +264,27 @@ impl Tally {
         }
     }
 
+    /// Counts a TLS handshake.
+    pub fn secured(&mut self, handshake: Handshake, took: Duration) {
+        self.tls.record(took);
+        if handshake.resumed {
+            self.handshakes_resumed += 1;
+            return;
+        }
+        self.handshakes_full += 1;
+        match handshake.intent {
+            Intent::Full => {}
+            Intent::Resume => self.handshakes_refused += 1,
+            Intent::ResumeWithout => self.handshakes_without_session += 1,
+        }
+    }
+
+    /// Counts a connection on which TLS has failed.
+    pub fn tls_failed(&mut self, error: TlsError) {
+        self.errors.tls += 1;
+        self.tls_failure.get_or_insert(error);
+    }
+
     /// Takes in the counts of another, which has the same classes.
     pub fn add(&mut self, other: &Self) {
         for (class, other) in self.classes.iter_mut().zip(&other.classes) {
@@ -275,7 +303,10 @@ impl Tally {
         self.connects += other.connects;
         self.handshakes_full += other.handshakes_full;
         self.handshakes_resumed += other.handshakes_resumed;
+        self.handshakes_refused += other.handshakes_refused;
+        self.handshakes_without_session += other.handshakes_without_session;
         self.errors.add(&other.errors);
+        self.tls_failure = self.tls_failure.or(other.tls_failure);
         if let (Some(schedule), Some(other)) = (&mut self.schedule, &other.schedule) {
             schedule.planned += other.planned;
             schedule.unsent += other.unsent;

@@ -1,8 +1,9 @@
 //! What is asked for: URLs, and lists of them.
 //!
-//! Only `http` is spoken. A run has one server: every URL of it names the same host and port,
-//! since a connection is reused for whichever URL comes next.
+//! A run has one server: every URL of it names the same scheme, host and port, since a connection
+//! is reused for whichever URL comes next.
 
+use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -11,8 +12,8 @@ use std::str::FromStr;
 /// Why a target cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
-    /// Something else than `http://`.
-    #[error("`{0}`: only http:// is spoken; write http://HOST[:PORT]/PATH")]
+    /// Something else than `http://` and `https://`.
+    #[error("`{0}`: only http:// and https:// are spoken; write http://HOST[:PORT]/PATH")]
     Scheme(String),
     /// A host, port or path which cannot be sent.
     #[error("`{url}`: {what}; write http://HOST[:PORT]/PATH")]
@@ -49,9 +50,46 @@ pub enum TargetError {
     NotLocal(std::net::IpAddr),
 }
 
+/// What is spoken with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP over TCP.
+    Http,
+    /// HTTP over TLS.
+    Https,
+}
+
+impl Scheme {
+    /// The port if a URL names none (RFC 9110 §4.2).
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+
+    /// The scheme that `url` begins with, and what follows it.
+    fn split(url: &str) -> Option<(Self, &str)> {
+        let after = |prefix| url.strip_prefix(prefix);
+        let http = || Some((Self::Http, after("http://")?));
+        http().or_else(|| Some((Self::Https, after("https://")?)))
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        })
+    }
+}
+
 /// One URL, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// Whether TLS is spoken.
+    pub scheme: Scheme,
     /// Host and port as written: the value of the Host field.
     pub authority: String,
     /// The origin form: path and query, beginning with a slash.
@@ -62,8 +100,8 @@ impl FromStr for Target {
     type Err = TargetError;
 
     fn from_str(url: &str) -> Result<Self, TargetError> {
-        let rest =
-            url.strip_prefix("http://").ok_or_else(|| TargetError::Scheme(url.to_owned()))?;
+        let (scheme, rest) =
+            Scheme::split(url).ok_or_else(|| TargetError::Scheme(url.to_owned()))?;
         let malformed = |what| TargetError::Malformed { url: url.to_owned(), what };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = match rest.find(['/', '?']) {
@@ -80,7 +118,7 @@ impl FromStr for Target {
         if !path.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(malformed("a character of the path must be percent-encoded"));
         }
-        let target = Self { authority: authority.to_owned(), path };
+        let target = Self { scheme, authority: authority.to_owned(), path };
         match target.host_and_port() {
             Some(_) => Ok(target),
             None => Err(malformed("the port is not a number from 1 to 65535")),
@@ -88,12 +126,33 @@ impl FromStr for Target {
     }
 }
 
+/// Why a target has a host and a port.
+const CHECKED: &str = "a target is made only from a URL with host and port";
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, authority, path } = self;
+        write!(f, "{scheme}://{authority}{path}")
+    }
+}
+
 impl Target {
-    /// The host without brackets, and the port, 80 if none is written.
+    /// The host without brackets: a name or an address.
+    pub fn host(&self) -> &str {
+        let (host, _) = self.host_and_port().expect(CHECKED);
+        host
+    }
+
+    /// Scheme, host and port, as written: `https://localhost:8443`.
+    pub fn origin(&self) -> String {
+        format!("{}://{}", self.scheme, self.authority)
+    }
+
+    /// The host without brackets, and the port, that of the scheme if none is written.
     fn host_and_port(&self) -> Option<(&str, u16)> {
         let (host, port) = match self.authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
-            _ => (self.authority.as_str(), 80),
+            _ => (self.authority.as_str(), self.scheme.default_port()),
         };
         let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
         (port != 0 && !host.is_empty()).then_some((host, port))
@@ -102,8 +161,7 @@ impl Target {
     /// The first address of the host.
     fn resolve(&self) -> Result<SocketAddr, TargetError> {
         let failed = |error| TargetError::Resolve { host: self.authority.clone(), error };
-        let (host, port) =
-            self.host_and_port().expect("a target is made only from a URL with host and port");
+        let (host, port) = self.host_and_port().expect(CHECKED);
         let mut addresses = (host, port).to_socket_addrs().map_err(failed)?;
         addresses.next().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))
     }
@@ -139,8 +197,9 @@ impl Targets {
             }
         }
         let first: &Target = list.first().ok_or(TargetError::Nothing)?;
-        if let Some(other) = list.iter().find(|t| t.authority != first.authority) {
-            return Err(TargetError::Servers(first.authority.clone(), other.authority.clone()));
+        let elsewhere = |t: &&Target| (t.scheme, &t.authority) != (first.scheme, &first.authority);
+        if let Some(other) = list.iter().find(elsewhere) {
+            return Err(TargetError::Servers(first.origin(), other.origin()));
         }
         let address = first.resolve()?;
         let host = address.ip();
@@ -171,7 +230,9 @@ mod tests {
         assert_eq!(target("http://[::1]/"), parts("[::1]", "/"));
         for wrong in [
             "a/b",
-            "https://a/",
+            "ftp://a/",
+            "HTTPS//a/",
+            "https://",
             "http:///x",
             "http://u@a/",
             "http://a:0/",
@@ -184,6 +245,25 @@ mod tests {
         ] {
             assert_eq!(target(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_scheme_gives_the_port() {
+        let address = |url: &str| Targets::read(&[url.to_owned()], &[]).unwrap().address;
+        assert_eq!(address("http://127.0.0.1/"), "127.0.0.1:80".parse().unwrap());
+        assert_eq!(address("https://127.0.0.1/"), "127.0.0.1:443".parse().unwrap());
+        assert_eq!(address("https://[::1]:8443/"), "[::1]:8443".parse().unwrap());
+    }
+
+    #[test]
+    fn a_target_is_written_as_it_was_read() {
+        for url in ["http://a:81/x?y", "https://[::1]:8443/", "https://localhost/"] {
+            let target: Target = url.parse().unwrap();
+            assert_eq!(target.to_string(), url);
+        }
+        let host = |url: &str| url.parse::<Target>().unwrap().host().to_owned();
+        assert_eq!(host("https://[::1]:8443/"), "::1");
+        assert_eq!(host("https://example.org:8443/"), "example.org");
     }
 
     #[test]
@@ -208,6 +288,9 @@ mod tests {
     fn two_servers_or_none_are_refused() {
         let urls = ["http://127.0.0.1:81/".to_owned(), "http://127.0.0.1:82/".to_owned()];
         assert!(matches!(Targets::read(&urls, &[]), Err(TargetError::Servers(..))));
+        let urls = ["http://127.0.0.1:81/".to_owned(), "https://127.0.0.1:81/".to_owned()];
+        let error = Targets::read(&urls, &[]).unwrap_err().to_string();
+        assert!(error.contains("`http://127.0.0.1:81` and `https://127.0.0.1:81`"), "{error}");
         assert!(matches!(Targets::read(&[], &[]), Err(TargetError::Nothing)));
     }
 }

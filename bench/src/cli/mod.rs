@@ -13,6 +13,7 @@ use crate::dial::DialError;
 use crate::engine::RunError;
 use crate::floor::FloorError;
 use crate::target::TargetError;
+use crate::tls::TlsOptionsError;
 use crate::workload::web99::control::ControlError;
 use crate::workload::web99::parameters::ParametersError;
 use clap::{Parser, Subcommand};
@@ -95,6 +96,8 @@ enum Verdict {
 enum CommandError {
     #[error(transparent)]
     Target(#[from] TargetError),
+    #[error(transparent)]
+    Tls(#[from] TlsOptionsError),
     #[error("{0}")]
     Usage(&'static str),
     #[error(transparent)]
@@ -133,6 +136,7 @@ impl CommandError {
     fn exit_code(&self) -> u8 {
         match self {
             Self::Target(_)
+            | Self::Tls(_)
             | Self::Usage(_)
             | Self::StartAt(_)
             | Self::Read(_)

@@ -15,7 +15,7 @@
 //! does not go on before its operation is over.
 
 use super::exchanges::{Arrival, Exchanges};
-use super::network::{Event, Network};
+use super::network::{Event, Network, Secured};
 use super::schedule::Schedule;
 use super::timers::Timers;
 use crate::line::{Line, Pace};
@@ -251,9 +251,14 @@ impl<N: Network, W: Workload> Client<N, W> {
                     self.go_on(slot, self.network.now());
                 }
             }
-            Event::Connected(Ok(())) => self.connected(slot),
+            Event::Connected(Ok(secured)) => self.connected(slot, secured),
             Event::Connected(Err(_)) => {
                 self.tally.errors.connect += 1;
+                self.fail(slot, Awaits::Sweep);
+            }
+            Event::TlsFailed(error) => {
+                self.tally.tls_failed(error);
+                // Not at once: what fails now fails a millisecond later.
                 self.fail(slot, Awaits::Sweep);
             }
             Event::Ended => {
@@ -273,7 +278,7 @@ impl<N: Network, W: Workload> Client<N, W> {
         }
     }
 
-    fn connected(&mut self, slot: usize) {
+    fn connected(&mut self, slot: usize, secured: Option<Secured>) {
         let now = self.network.now();
         let connection = &mut self.connections[slot];
         let Awaits::Connect(socket) = std::mem::replace(&mut connection.awaits, Awaits::Sweep)
@@ -281,7 +286,12 @@ impl<N: Network, W: Workload> Client<N, W> {
             return;
         };
         self.tally.connects += 1;
-        self.tally.connect.record(now.saturating_duration_since(connection.opened));
+        let stood = secured.map_or(now, |secured| secured.since);
+        self.tally.connect.record(stood.saturating_duration_since(connection.opened));
+        if let Some(Secured { since, handshake }) = secured {
+            self.tally.secured(handshake, now.saturating_duration_since(since));
+            self.workload.secured(slot, handshake);
+        }
         connection.since = now;
         if connection.paced.is_none() {
             let token = Token { slot: slot as u32, generation: connection.generation };
@@ -424,12 +434,13 @@ impl<N: Network, W: Workload> Client<N, W> {
     /// Lets go of the connection's socket; it awaits `next`.
     fn give_up(&mut self, slot: usize, next: Awaits<N::Socket>) {
         let connection = &mut self.connections[slot];
+        let token = Token { slot: slot as u32, generation: connection.generation };
         connection.generation = connection.generation.wrapping_add(1);
         connection.exchanges.lose(&mut self.workload, slot);
         match std::mem::replace(&mut connection.awaits, next) {
             Awaits::Start | Awaits::Sweep | Awaits::Plan => {}
             Awaits::Connect(socket) | Awaits::Responses(socket) | Awaits::End(socket) => {
-                self.network.close(socket);
+                self.network.close(socket, token);
             }
         }
     }

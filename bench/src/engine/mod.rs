@@ -6,6 +6,7 @@
 //! | `schedule` | planned starts of an open loop | connections |
 //! | `exchanges` | requests of one connection and responses to them | sockets |
 //! | `network` | connections and a clock: a ring, or a test's play | requests |
+//! | `tls` | TLS over such connections | requests |
 //! | `client` | the connections of one thread: with `planned` in an open loop, with `paced` on lines | threads, rings |
 //! | `thread` | a CPU, its ring, and the clockwork that cuts its counts | other threads |
 //! | `collector` | what all threads have counted | how |
@@ -34,12 +35,14 @@ mod summary;
 mod tests;
 mod thread;
 mod timers;
+mod tls;
 pub mod windows;
 
 use crate::line::Pace;
 use crate::process::{ProcessError, Sample};
 use crate::result::load::Arrivals;
 use crate::result::window::Window as WindowResult;
+use crate::tls::TlsSettings;
 use crate::workload::Workload;
 use collector::Collector;
 use nix::unistd::Pid;
@@ -82,6 +85,8 @@ pub enum Model {
 pub struct Plan {
     /// The server.
     pub server: SocketAddr,
+    /// How TLS is spoken, if it is.
+    pub tls: Option<Tls>,
     /// When requests are sent.
     pub model: Model,
     /// What Poisson arrivals are drawn from.
@@ -107,6 +112,15 @@ pub struct Plan {
     pub timeout: Duration,
     /// The server's process, to account for it and its descendants.
     pub server_process: Option<Pid>,
+}
+
+/// How TLS is spoken.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    /// Versions, ciphers, names.
+    pub settings: TlsSettings,
+    /// Of a hundred connections, how many are to resume a session.
+    pub resume_percent: u8,
 }
 
 /// Why there is no result.

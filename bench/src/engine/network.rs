@@ -3,6 +3,7 @@
 //! [`Network`] is a ring and a clock. A client is compiled for the real one; its other implementor is
 //! the test that plays servers and lets time pass as it likes. Nothing here decides anything.
 
+use crate::tls::{Handshake, TlsError};
 use onering::ring::{Completion, Event as RingEvent, RecvBuf, Ring, SendBuf, Socket, Token, Wait};
 use onering::sys::socket;
 use std::fmt::Debug;
@@ -35,7 +36,7 @@ pub(super) trait Network {
     /// Receives once, at most a buffer.
     fn recv_once(&mut self, socket: &Rc<Self::Socket>, token: Token);
     /// Lets go of the connection, and ends whatever is in flight on it.
-    fn close(&mut self, socket: Rc<Self::Socket>);
+    fn close(&mut self, socket: Rc<Self::Socket>, token: Token);
     /// Calls of the kernel so far.
     fn enters(&self) -> u64;
 }
@@ -43,8 +44,8 @@ pub(super) trait Network {
 /// What has happened on a connection.
 #[derive(Debug)]
 pub(super) enum Event<B> {
-    /// It stands, or does not.
-    Connected(Result<(), Refused>),
+    /// It stands, or does not; what its TLS handshake has come to, where there was one.
+    Connected(Result<Option<Secured>, Refused>),
     /// Bytes.
     Received(B),
     /// All bytes of a send are with the kernel.
@@ -53,6 +54,16 @@ pub(super) enum Event<B> {
     Ended,
     /// It broke.
     Broken,
+    /// TLS has failed on it, in the handshake or later.
+    TlsFailed(TlsError),
+}
+
+/// A TLS handshake that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Secured {
+    /// When TCP stood.
+    pub(super) since: Instant,
+    pub(super) handshake: Handshake,
 }
 
 /// A connection that was not established.
@@ -94,7 +105,9 @@ impl Network for RingNetwork {
                 RingEvent::Sent(Ok(())) => Event::Sent,
                 RingEvent::Sent(Err(_)) | RingEvent::RecvFailed(_) => Event::Broken,
                 RingEvent::Ended => Event::Ended,
-                RingEvent::Connected(result) => Event::Connected(result.map_err(|_| Refused)),
+                RingEvent::Connected(result) => {
+                    Event::Connected(result.map(|()| None).map_err(|_| Refused))
+                }
                 // Nothing of the kind is started here.
                 RingEvent::Accepted(_)
                 | RingEvent::AcceptFailed(_)
@@ -130,7 +143,7 @@ impl Network for RingNetwork {
         self.ring.recv_once(socket, token);
     }
 
-    fn close(&mut self, socket: Socket) {
+    fn close(&mut self, socket: Socket, _: Token) {
         if Rc::strong_count(&socket) > 1 {
             // An operation holds it: this ends the operation, and with it the hold. It fails only
             // where the connection is gone already.

@@ -3,25 +3,22 @@
 //! A wrong URL is told at once and not as a million wrong answers; and the size of the answer says
 //! how large receive buffers should be.
 
+use crate::dial::{Connection, DialError};
 use crate::once::{self, OnceError};
 use crate::request::{Persistence, Script, Wording};
 use crate::response::FrameError;
 use crate::target::Target;
+use crate::tls::{Negotiated, TlsSettings};
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Why the run does not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
     /// No connection.
-    #[error("cannot connect to {address}: {error}")]
-    Connect {
-        /// The server.
-        address: SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Dial(#[from] DialError),
     /// The connection broke or nothing came.
     #[error("no answer to the first request: {0}")]
     Silent(io::Error),
@@ -49,27 +46,35 @@ pub enum PreflightError {
 /// Longest answer that is asked for.
 pub const ANSWER_BYTES_MAX: u64 = 1 << 30;
 
-/// Asks for a target on a connection of its own: the bytes of the answer, head and body.
+/// The answer to the first request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Bytes of head and body.
+    pub bytes: u64,
+    /// What TLS was spoken, if it was.
+    pub negotiated: Option<Negotiated>,
+}
+
+/// Asks for a target on a connection of its own.
 pub fn ask(
     server: SocketAddr,
+    tls: Option<&TlsSettings>,
     target: &Target,
     wording: &Wording,
     expected: u16,
     timeout: Duration,
-) -> Result<u64, PreflightError> {
-    let mut stream = TcpStream::connect_timeout(&server, timeout)
-        .map_err(|error| PreflightError::Connect { address: server, error })?;
-    stream.set_read_timeout(Some(timeout)).map_err(PreflightError::Silent)?;
-    stream.set_write_timeout(Some(timeout)).map_err(PreflightError::Silent)?;
+) -> Result<Answer, PreflightError> {
+    let mut connection = Connection::dial(server, tls, timeout)?;
     let script = Script::new(std::slice::from_ref(target), wording, Persistence::Close, 1);
     let request = script.request(0);
-    let answer = once::exchange(&mut stream, request.as_slice(), ANSWER_BYTES_MAX)
+    let answer = once::exchange(&mut connection, request.as_slice(), ANSWER_BYTES_MAX)
         .map_err(PreflightError::from)?;
     if answer.head.status != expected {
         let (path, status) = (target.path.clone(), answer.head.status);
         return Err(PreflightError::Status { path, status, expected });
     }
-    Ok((answer.head_bytes.len() + answer.body.len()) as u64)
+    let bytes = (answer.head_bytes.len() + answer.body.len()) as u64;
+    Ok(Answer { bytes, negotiated: connection.negotiated() })
 }
 
 impl From<OnceError> for PreflightError {

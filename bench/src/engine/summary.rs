@@ -35,7 +35,12 @@ pub(super) fn window(
         received_bytes: tally.received_bytes,
         sent_bytes: tally.sent_bytes,
         connects: tally.connects,
-        handshakes: Handshakes { full: tally.handshakes_full, resumed: tally.handshakes_resumed },
+        handshakes: Handshakes {
+            full: tally.handshakes_full,
+            resumed: tally.handshakes_resumed,
+            refused: tally.handshakes_refused,
+            without_session: tally.handshakes_without_session,
+        },
         errors: tally.errors.kinds().into_iter().collect(),
         classes: classes.iter().zip(&tally.classes).map(class).collect(),
         connect: Latencies::from(tally.connect.histogram()),

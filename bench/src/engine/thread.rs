@@ -3,10 +3,12 @@
 use super::client::{Client, Orders, SWEEP, UserTally};
 use super::network::{Network, RingNetwork};
 use super::schedule::Schedule;
+use super::tls::TlsNetwork;
 use super::windows::{Phase, Windows};
-use super::{Model, Plan, RunError, Share};
+use super::{Model, Plan, RunError, Share, Tls};
 use crate::process::{ProcessError, Sample, Usage};
 use crate::tally::Tally;
+use crate::tls::TlsClient;
 use crate::workload::Workload;
 use nix::unistd::Pid;
 use onering::ring::{Ring, Setup};
@@ -76,11 +78,25 @@ pub(super) fn run<W: Workload>(
     nix::sys::prctl::set_timerslack(1).map_err(io::Error::from)?;
     let ring = Ring::new(&setup(plan, share.connections))?;
     let network = RingNetwork::new(ring, plan.server);
-    let client = Client::new(network, workload, orders(plan, share, windows));
+    let orders = orders(plan, share, windows);
     let clockwork =
         Clockwork { windows, stop, server: share.accounts_for, reading: None, messages };
-    clockwork.run(client, plan.timeout)?;
+    match &plan.tls {
+        None => clockwork.run(Client::new(network, workload, orders), plan.timeout)?,
+        Some(Tls { settings, resume_percent }) => {
+            let client = TlsClient::new(settings, *resume_percent, drawn_from(plan.seed, share));
+            let network = TlsNetwork::new(network, client);
+            clockwork.run(Client::new(network, workload, orders), plan.timeout)?;
+        }
+    }
     Ok(())
+}
+
+/// What a thread draws from whether a connection resumes a session.
+fn drawn_from(seed: u64, share: &Share) -> u64 {
+    let (part, _) = share.part;
+    // Another constant than any other draw of the run has.
+    fastrand::Rng::with_seed(seed ^ 0x0074_6c73).u64(..).wrapping_add(part as u64)
 }
 
 /// What `plan` says of one thread's share.

@@ -3,7 +3,7 @@
 
 use super::RunResult;
 use super::load::{Load, Model, Parameter, RequestsPerConnection};
-use super::window::{Class, Conformity, Counts, Errors, Schedule, Second, Window};
+use super::window::{Class, Conformity, Counts, Errors, Handshakes, Schedule, Second, Window};
 
 /// Longest window that is believed: a week, in ns.
 const DURATION_NS_MAX: u64 = 7 * 24 * 3600 * 1_000_000_000;
@@ -111,7 +111,10 @@ fn check_counts(counts: &Counts) -> Result<(), &'static str> {
     ensure(within, "the classes received more bytes than all")?;
     ensure(counts.connect.count() == counts.connects, "not every connect has a latency")?;
     let handshakes = counts.handshakes.full.checked_add(counts.handshakes.resumed);
-    ensure(handshakes == Some(counts.tls.count()), "not every TLS handshake has a latency")
+    ensure(handshakes == Some(counts.tls.count()), "not every TLS handshake has a latency")?;
+    let Handshakes { full, refused, without_session, .. } = counts.handshakes;
+    let within = refused.checked_add(without_session).is_some_and(|failed| failed <= full);
+    ensure(within, "more sessions were not resumed than there were full TLS handshakes")
 }
 
 fn check_class(class: &Class, open: bool) -> Result<(), &'static str> {

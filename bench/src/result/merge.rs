@@ -173,6 +173,11 @@ fn merge_counts(left: &Counts, right: &Counts) -> Result<Counts, Unlike> {
         handshakes: Handshakes {
             full: add(left.handshakes.full, right.handshakes.full)?,
             resumed: add(left.handshakes.resumed, right.handshakes.resumed)?,
+            refused: add(left.handshakes.refused, right.handshakes.refused)?,
+            without_session: add(
+                left.handshakes.without_session,
+                right.handshakes.without_session,
+            )?,
         },
         errors: merge_errors(&left.errors, &right.errors),
         classes: classes.map(|(left, right)| merge_class(left, right)).collect::<Result<_, _>>()?,

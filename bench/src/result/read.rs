@@ -170,6 +170,7 @@ mod tests {
             ("/windows/0/counts/requests", json!(-7), "not of the form"),
             ("/windows/0/counts/connects", json!(1), "not every connect has a latency"),
             ("/windows/0/counts/handshakes/full", json!(1), "not every TLS handshake"),
+            ("/windows/0/counts/handshakes/refused", json!(1), "more sessions were not resumed"),
             ("/windows/0/counts/classes/0/response", json!(null), "needs the response time"),
             ("/windows/0/counts/received_bytes", json!(1), "more bytes than all"),
             ("/windows/0/counts/errors", json!({"Reset!": 1}), "a kind has no name"),

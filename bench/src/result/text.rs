@@ -6,7 +6,7 @@ use super::curve::Curve;
 use super::disclosure::Disclosure;
 use super::latencies::Latencies;
 use super::load::{Arrivals, Load, Model, Pacing, RequestsPerConnection, Tls};
-use super::window::{Counts, Window};
+use super::window::{Counts, Handshakes, Window};
 use std::fmt;
 
 /// Why a closed loop prints one latency where an open loop prints two.
@@ -376,9 +376,15 @@ impl Counts {
     }
 
     pub(super) fn handshakes_line(&self) -> Option<String> {
-        let handshakes = self.handshakes;
-        (handshakes.full + handshakes.resumed > 0)
-            .then(|| format!("{} full, {} resumed", handshakes.full, handshakes.resumed))
+        let Handshakes { full, resumed, refused, without_session } = self.handshakes;
+        let why = match (refused, without_session) {
+            (0, 0) => String::new(),
+            _ => format!(
+                " ({refused} because the server refused a session, {without_session} because none \
+                 was at hand)"
+            ),
+        };
+        (full + resumed > 0).then(|| format!("{full} full{why}, {resumed} resumed"))
     }
 
     pub(super) fn errors_line(&self) -> Option<String> {
@@ -513,5 +519,8 @@ mod tests {
             });
         });
         assert!(tls.to_string().contains("TLS handshakes: 1 full, 0 resumed"));
+        let refused = with(tls, |counts| counts.handshakes.refused = 1);
+        let line = "1 full (1 because the server refused a session, 0 because none was at hand), 0";
+        assert!(refused.to_string().contains(line), "{refused}");
     }
 }

@@ -62,6 +62,13 @@ pub struct Handshakes {
     pub full: u64,
     /// Resumed sessions.
     pub resumed: u64,
+    /// Of those in full: the server would not resume the session that it was offered.
+    #[serde(default)]
+    pub refused: u64,
+    /// Of those in full: a session was to be resumed, but none was at hand, since a ticket is used
+    /// once and the server had not sent enough of them.
+    #[serde(default)]
+    pub without_session: u64,
 }
 
 /// How often something went wrong, by kind: `connect`, `tls`, `reset`, `ended`, `timeout`, `status`,

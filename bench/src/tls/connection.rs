@@ -17,13 +17,14 @@
 
 use super::error::TlsError;
 use super::sessions::Intent;
+use super::suites::{Cipher, TlsVersion};
 use onering::ring::SendBuf;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::unbuffered::{
     ConnectionState, EncodeError, EncodeTlsData, EncryptError, InsufficientSizeError,
     UnbufferedStatus, WriteTraffic,
 };
-use rustls::{CipherSuite, HandshakeKind, ProtocolVersion};
+use rustls::{CommonState, HandshakeKind};
 use std::fmt;
 use std::rc::Rc;
 
@@ -46,10 +47,27 @@ pub struct Handshake {
     pub intent: Intent,
     /// Whether the server asked for another key share first, at the cost of a round trip.
     pub retried: bool,
+    /// What both sides speak from here on.
+    pub negotiated: Negotiated,
+}
+
+/// What both sides of a connection speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Negotiated {
     /// The version.
-    pub version: ProtocolVersion,
+    pub version: TlsVersion,
     /// The cipher suite.
-    pub cipher: CipherSuite,
+    pub cipher: Cipher,
+}
+
+impl Negotiated {
+    /// That of a connection of rustls; `None` before it is known.
+    pub(crate) fn of(connection: &CommonState) -> Option<Self> {
+        Some(Self {
+            version: TlsVersion::negotiated(connection.protocol_version()?)?,
+            cipher: Cipher::negotiated(connection.negotiated_cipher_suite()?.suite())?,
+        })
+    }
 }
 
 /// See the head of this file.
@@ -156,8 +174,7 @@ impl TlsConnection {
             resumed: kind == HandshakeKind::Resumed,
             intent: self.intent,
             retried: kind == HandshakeKind::FullWithHelloRetryRequest,
-            version: self.rustls.protocol_version()?,
-            cipher: self.rustls.negotiated_cipher_suite()?.suite(),
+            negotiated: Negotiated::of(&self.rustls)?,
         })
     }
 

@@ -19,7 +19,7 @@ mod verify;
 mod tests;
 
 pub use client::TlsClient;
-pub use connection::{Handshake, TlsConnection};
+pub use connection::{Handshake, Negotiated, TlsConnection};
 pub use error::{CertificateFault, TlsError};
 pub use options::{TlsOptions, TlsOptionsError, TlsSettings};
 pub use sessions::Intent;

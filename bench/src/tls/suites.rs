@@ -3,7 +3,7 @@
 use rustls::crypto::SupportedKxGroup;
 use rustls::crypto::aws_lc_rs::{cipher_suite as suite, kx_group as group};
 use rustls::version::{TLS12, TLS13};
-use rustls::{SupportedCipherSuite, SupportedProtocolVersion};
+use rustls::{CipherSuite, ProtocolVersion, SupportedCipherSuite, SupportedProtocolVersion};
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,6 +35,11 @@ pub enum TlsVersion {
 pub(super) static VERSIONS: [TlsVersion; 2] = [TlsVersion::Tls13, TlsVersion::Tls12];
 
 impl TlsVersion {
+    /// The version that was negotiated.
+    pub(super) fn negotiated(version: ProtocolVersion) -> Option<Self> {
+        VERSIONS.into_iter().find(|known| known.supported().version == version)
+    }
+
     pub(super) fn supported(self) -> &'static SupportedProtocolVersion {
         match self {
             Self::Tls12 => &TLS12,
@@ -115,6 +120,11 @@ pub(super) static CIPHERS: [Cipher; 9] = [
 ];
 
 impl Cipher {
+    /// The suite that was negotiated.
+    pub(super) fn negotiated(suite: CipherSuite) -> Option<Self> {
+        CIPHERS.into_iter().find(|known| known.suite.suite() == suite)
+    }
+
     /// Whether it is one of this version.
     pub(super) fn is_of(&self, version: TlsVersion) -> bool {
         self.suite.version().version == version.supported().version
@@ -143,6 +153,14 @@ impl fmt::Display for Cipher {
         f.write_str(self.name)
     }
 }
+
+impl PartialEq for Cipher {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Cipher {}
 
 impl fmt::Debug for Cipher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

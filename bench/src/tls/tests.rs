@@ -10,8 +10,8 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::server::{ServerConfig, ServerConnection};
 use rustls::version::{TLS12, TLS13};
 use rustls::{
-    AlertDescription, CipherSuite, ConnectionTrafficSecrets, ContentType, ProtocolVersion,
-    SupportedCipherSuite, SupportedProtocolVersion,
+    AlertDescription, ConnectionTrafficSecrets, ContentType, ProtocolVersion, SupportedCipherSuite,
+    SupportedProtocolVersion,
 };
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -145,14 +145,12 @@ fn failure(client: &mut TlsClient, identity: &Identity) -> (TlsError, Pair) {
 
 #[test]
 fn a_request_and_its_answer_cross_in_both_versions() {
-    for (version, protocol) in
-        BOTH.into_iter().zip([ProtocolVersion::TLSv1_2, ProtocolVersion::TLSv1_3])
-    {
+    for (version, protocol) in BOTH.into_iter().zip([TlsVersion::Tls12, TlsVersion::Tls13]) {
         let mut identity = Identity::new(&[version]);
         identity.config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let mut pair = Pair::open(&mut client(0), &identity);
         let handshake = pair.client.handshake().unwrap();
-        assert_eq!(handshake.version, protocol);
+        assert_eq!(handshake.negotiated.version, protocol);
         assert_eq!(
             (handshake.resumed, handshake.intent, handshake.retried),
             (false, Intent::Full, false)
@@ -222,7 +220,7 @@ fn sessions_are_resumed_in_both_versions() {
         for _ in 0..5 {
             let again = Pair::open(&mut client, &identity).client.handshake().unwrap();
             assert_eq!((again.resumed, again.intent), (true, Intent::Resume));
-            assert_eq!(again.version, version.version);
+            assert_eq!(again.negotiated.version.supported().version, version.version);
         }
     }
 }
@@ -317,19 +315,20 @@ fn versions_and_ciphers_are_those_asked_for() {
         };
         let mut client = TlsClient::new(&settings(&options), 0, 1);
         let handshake = Pair::open(&mut client, &Identity::new(&BOTH)).client.handshake().unwrap();
-        (handshake.version, handshake.cipher)
+        let Negotiated { version, cipher } = handshake.negotiated;
+        (version, cipher.to_string())
     };
-    use CipherSuite as C;
-    use ProtocolVersion as V;
-    assert_eq!(handshake(&[], &[]), (V::TLSv1_3, C::TLS13_AES_256_GCM_SHA384));
-    assert_eq!(handshake(&["1.2"], &[]), (V::TLSv1_2, C::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384));
+    use TlsVersion::{Tls12, Tls13};
+    let spoken = |version, cipher: &str| (version, cipher.to_owned());
+    assert_eq!(handshake(&[], &[]), spoken(Tls13, "TLS_AES_256_GCM_SHA384"));
+    assert_eq!(handshake(&["1.2"], &[]), spoken(Tls12, "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"));
     assert_eq!(
         handshake(&[], &["TLS_AES_128_GCM_SHA256"]),
-        (V::TLSv1_3, C::TLS13_AES_128_GCM_SHA256)
+        spoken(Tls13, "TLS_AES_128_GCM_SHA256")
     );
     assert_eq!(
         handshake(&[], &["ECDHE-ECDSA-AES128-GCM-SHA256"]),
-        (V::TLSv1_2, C::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
+        spoken(Tls12, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
     );
 }
 

@@ -8,6 +8,7 @@
 //! | the engine | calls | and then |
 //! |---|---|---|
 //! | opens a connection of a user | [`Workload::connection`] | asks so many times at most |
+//! | has done the TLS handshake, if there is one | [`Workload::secured`] | |
 //! | may send | [`Workload::ask`], once or more | sends the bytes in this order |
 //! | has a whole head | [`Workload::head`] | no more of this response is judged after a `Wrong` |
 //! | has some of a body | [`Workload::body`], in order | as above |
@@ -21,6 +22,7 @@ pub mod web99;
 
 use crate::request::Persistence;
 use crate::response::{Head, HeadMemory};
+use crate::tls::Handshake;
 use onering::ring::SendBuf;
 
 /// What a user does. See the head of this file.
@@ -34,6 +36,9 @@ pub trait Workload {
 
     /// `user` opens a connection: how many requests it is for, at least one; `u64::MAX` for no end.
     fn connection(&mut self, user: usize) -> u64;
+
+    /// The TLS handshake of the connection just opened is done; before the first request on it.
+    fn secured(&mut self, _user: usize, _handshake: Handshake) {}
 
     /// The next request of `user`, which says of its connection what `persistence` is.
     fn ask(&mut self, user: usize, persistence: Persistence) -> Request<Self::Asked>;

@@ -10,5 +10,6 @@ mod reference;
 mod report;
 #[path = "../../src/workload/web99/responder.rs"]
 mod responder;
+mod tls;
 mod web99_laws;
 mod web99_sockets;

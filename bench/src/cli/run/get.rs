@@ -1,6 +1,6 @@
 //! `onering-bench run --workload get`.
 
-use super::Arguments;
+use super::{Arguments, tls};
 use crate::cli::{CommandError, Verdict};
 use crate::engine::{self, RunError, preflight};
 use crate::request::Version;
@@ -12,18 +12,22 @@ use std::collections::BTreeMap;
 impl Arguments {
     pub(super) fn get(&self, targets: Targets) -> Result<Verdict, CommandError> {
         let wording = self.wording();
-        let answer_bytes =
-            preflight::ask(targets.address, &targets.list[0], &wording, self.status, self.timeout)
+        let tls = self.tls.tls(&targets, 0)?;
+        let first = &targets.list[0];
+        let settings = tls.as_ref().map(|tls| &tls.settings);
+        let answer =
+            preflight::ask(targets.address, settings, first, &wording, self.status, self.timeout)
                 .map_err(RunError::from)?;
         let requests_per_connection =
             if self.close { Some(1) } else { self.requests_per_connection };
         let kept = requests_per_connection != Some(1);
-        let plan = self.plan(&targets, answer_bytes, kept, self.drawn_from());
-        let first = &targets.list[0];
+        let load_tls =
+            tls.as_ref().zip(answer.negotiated).map(|(tls, spoken)| tls::load(tls, spoken));
+        let plan = self.plan(&targets, tls, answer.bytes, kept, self.drawn_from());
         let load = Load {
             workload: "get".to_owned(),
             parameters: BTreeMap::new(),
-            target: format!("http://{}{}", first.authority, first.path),
+            target: first.to_string(),
             targets: targets.list.len() as u64,
             pipeline: self.pipeline,
             requests_per_connection: match requests_per_connection {
@@ -37,7 +41,7 @@ impl Arguments {
             fields: wording.fields.iter().map(ToString::to_string).collect(),
             status: self.status,
             pacing: Pacing::None,
-            tls: None,
+            tls: load_tls,
         };
         let get = GetPlan {
             targets: targets.list,

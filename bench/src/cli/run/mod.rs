@@ -1,13 +1,14 @@
 //! `onering-bench run`: the options of every workload, and what is done with a result.
 
 mod get;
+mod tls;
 mod watch;
 mod web99;
 
 use super::start_at::{StartAt, Waited};
 use super::{CommandError, Cpus, Verdict, print_text, write_json};
 use crate::engine::windows::Window;
-use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan};
+use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, Tls};
 use crate::fingerprint::{Fingerprint, Subject};
 use crate::interrupt::Interrupt;
 use crate::live;
@@ -15,7 +16,7 @@ use crate::request::{Field, Version, Wording};
 use crate::result::load::{Arrivals, Generator, Load};
 use crate::result::window::Window as WindowResult;
 use crate::result::{self, RunResult, SchemaName, cost::ServerCost};
-use crate::target::Targets;
+use crate::target::{Scheme, Targets};
 use clap::ValueEnum;
 use nix::unistd::Pid;
 use onering::config::units::{parse_cpus, parse_duration};
@@ -35,6 +36,8 @@ use watch::Watch;
   onering-bench run --target @urls.txt --duration 10s --server-pid 4711 --json result.json
   onering-bench run --target http://127.0.0.1:8080/ --rate 20000 --arrivals poisson
   onering-bench run --target http://127.0.0.1:8080/ --close --connections 64
+  onering-bench run --workload web99-ssl --target https://127.0.0.1:8443/ --load 100
+  onering-bench run --target https://127.0.0.1:8443/ --close --tls-resume 90 --tls-version 1.3
   onering-bench run --workload web99 --target http://127.0.0.1:8080/ --load 100 --duration 120s
   onering-bench run --target http://127.0.0.1:8080/ --header Range:bytes=0-99 --status 206
 
@@ -96,6 +99,8 @@ pub(super) struct Arguments {
     /// The server's process: its CPU time and context switches are reported, descendants included
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     server_pid: Option<i32>,
+    #[command(flatten)]
+    tls: tls::TlsArguments,
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -119,6 +124,8 @@ enum Workload {
     Get,
     /// SPECweb99-style: 70 % static and 30 % dynamic requests for a file set, on lines of 400 kbit/s
     Web99,
+    /// The same over TLS
+    Web99Ssl,
     /// SPECweb96-style: static requests for a file set at ten rates up to --rate
     Web96,
 }
@@ -148,7 +155,8 @@ impl Arguments {
         let targets = Targets::read(&self.target, &self.allow_target)?;
         match self.workload {
             Workload::Get => self.get(targets),
-            Workload::Web99 => self.web99(&targets),
+            Workload::Web99 => self.web99("web99", Scheme::Http, &targets),
+            Workload::Web99Ssl => self.web99("web99-ssl", Scheme::Https, &targets),
             Workload::Web96 => self.web96(&targets),
         }
     }
@@ -167,9 +175,17 @@ impl Arguments {
     }
 
     /// A plan without lines, with one window.
-    fn plan(&self, targets: &Targets, answer_bytes: u64, kept: bool, seed: u64) -> Plan {
+    fn plan(
+        &self,
+        targets: &Targets,
+        tls: Option<Tls>,
+        answer_bytes: u64,
+        kept: bool,
+        seed: u64,
+    ) -> Plan {
         Plan {
             server: targets.address,
+            tls,
             model: self.model(),
             seed,
             connections: self.connections as usize,

@@ -12,13 +12,16 @@ pub(super) struct Watch {
     interrupt: Interrupt,
     live: Live,
     interrupted: bool,
+    /// Whether a failure of TLS was told.
+    tls_failed: bool,
     /// Whether windows are iterations, and what lies between them ramps.
     iterations: bool,
 }
 
 impl Watch {
     pub(super) fn new(interrupt: Interrupt, options: live::Options, iterations: bool) -> Self {
-        Self { interrupt, live: Live::new(options), interrupted: false, iterations }
+        let live = Live::new(options);
+        Self { interrupt, live, interrupted: false, tls_failed: false, iterations }
     }
 
     /// Takes what is shown away, and says whether the run was ended early.
@@ -53,6 +56,11 @@ impl Watch {
 impl Watcher for Watch {
     fn part(&mut self, progress: &Progress<'_>) {
         let Progress { phase, elapsed, of, length, tally, in_flight, server } = progress;
+        if let Some(error) = tally.tls_failure.filter(|_| !self.tls_failed) {
+            // The first one tells what the count of them means.
+            self.live.note(&format!("TLS failed: {error}"));
+            self.tls_failed = true;
+        }
         let requests = tally.requests();
         // Parts end with the seconds of the wall clock and with phases: many are shorter.
         let per_s = |count: u64| (count as f64 / length.as_secs_f64().max(1e-9)).round() as u64;

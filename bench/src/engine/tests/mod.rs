@@ -1,5 +1,5 @@
 //! The engine over sockets, and in virtual time.
 
 mod played;
-mod sockets;
+pub(super) mod sockets;
 mod virtual_time;

@@ -115,7 +115,7 @@ impl<'a> Played<'a> {
         match happening {
             Happening::Tell(slot, generation, told) => {
                 let event = match told {
-                    Told::Connected => Event::Connected(Ok(())),
+                    Told::Connected => Event::Connected(Ok(None)),
                     Told::Refused => Event::Connected(Err(Refused)),
                     Told::Sent => Event::Sent,
                 };
@@ -229,7 +229,7 @@ impl Network for Played<'_> {
         self.deliver(**socket);
     }
 
-    fn close(&mut self, socket: Rc<usize>) {
+    fn close(&mut self, socket: Rc<usize>, _: Token) {
         self.connections.remove(&socket);
     }
 

@@ -1,6 +1,7 @@
 //! The client against the floor and against servers that misbehave, over sockets.
 
 use super::super::*;
+use crate::dial::DialError;
 use crate::floor::Floor;
 use crate::request::{Version, Wording};
 use crate::result::cost::ServerCost;
@@ -16,19 +17,20 @@ const DURATION: Duration = Duration::from_millis(400);
 
 /// A run of `get`.
 #[derive(Clone)]
-struct Run {
-    plan: Plan,
-    get: GetPlan,
+pub(in crate::engine) struct Run {
+    pub(in crate::engine) plan: Plan,
+    pub(in crate::engine) get: GetPlan,
 }
 
 fn target(address: SocketAddr) -> Target {
     format!("http://{address}/").parse().unwrap()
 }
 
-fn plan(address: SocketAddr) -> Run {
+pub(in crate::engine) fn plan(address: SocketAddr) -> Run {
     Run {
         plan: Plan {
             server: address,
+            tls: None,
             model: Model::Closed,
             seed: 0,
             connections: 4,
@@ -66,7 +68,7 @@ impl Watcher for StopAfter {
 }
 
 impl Run {
-    fn windows(&self, mut watcher: StopAfter) -> Result<Vec<WindowResult>, RunError> {
+    fn windows(&self, mut watcher: impl Watcher) -> Result<Vec<WindowResult>, RunError> {
         run(
             &self.plan,
             &|share| Get::new(&self.get, share.part),
@@ -77,7 +79,12 @@ impl Run {
 
     /// The only window.
     fn counts(&self) -> Counts {
-        let [window] = &*self.windows(StopAfter(usize::MAX)).unwrap() else { panic!() };
+        self.counts_until(StopAfter(usize::MAX))
+    }
+
+    /// The only window, which is over early when `watcher` wants it so.
+    pub(in crate::engine) fn counts_until(&self, watcher: impl Watcher) -> Counts {
+        let [window] = &*self.windows(watcher).unwrap() else { panic!() };
         window.counts().clone()
     }
 }
@@ -104,7 +111,9 @@ const FLOOR: Floor = Floor { body_bytes: 1024, close: false, defer_accept: false
 
 /// A server that does `answer` with each connection, for the rest of the process's life. The
 /// number is that of the connection.
-fn server(answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
+pub(in crate::engine) fn server(
+    answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let answer = std::sync::Arc::new(answer);
@@ -122,7 +131,7 @@ fn request(stream: &mut TcpStream) -> bool {
     stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0)
 }
 
-const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+pub(in crate::engine) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What comes of a server that does `answer` with each connection.
 fn misbehaving(
@@ -136,7 +145,7 @@ fn misbehaving(
 }
 
 /// That nothing but errors of this kind have occurred, and some of them.
-fn only(errors: &BTreeMap<String, u64>, kind: &str) {
+pub(in crate::engine) fn only(errors: &BTreeMap<String, u64>, kind: &str) {
     assert!(errors.len() == 1 && errors.contains_key(kind), "{errors:?}");
 }
 
@@ -408,16 +417,16 @@ fn a_server_that_goes_away() {
 fn a_server_that_is_wrong_from_the_start() {
     let ask = |address| {
         let wording = Wording::plain(Version::Http11);
-        preflight::ask(address, &target(address), &wording, 200, Duration::from_secs(30))
+        preflight::ask(address, None, &target(address), &wording, 200, Duration::from_secs(30))
     };
     let with = |answer: &'static [u8]| {
         ask(server(move |_, stream| drop(request(stream).then(|| stream.write_all(answer)))))
     };
-    assert_eq!(with(OK).unwrap(), OK.len() as u64);
+    assert_eq!(with(OK).unwrap().bytes, OK.len() as u64);
     let missing = with(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     assert!(matches!(missing, Err(PreflightError::Status { status: 404, .. })));
     assert!(matches!(with(b"hello\r\n\r\n"), Err(PreflightError::Framing(_))));
     assert!(matches!(with(b"HTTP/1.1 200 OK\r\n"), Err(PreflightError::Ended)));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(matches!(ask(closed), Err(PreflightError::Connect { .. })));
+    assert!(matches!(ask(closed), Err(PreflightError::Dial(DialError::Connect { .. }))));
 }

@@ -30,6 +30,7 @@ const S: Duration = Duration::from_secs(1);
 fn plan(model: Model, connections: usize) -> Plan {
     Plan {
         server: "127.0.0.1:1".parse().unwrap(),
+        tls: None,
         model,
         seed: 1,
         connections,
