@@ -54,17 +54,15 @@ impl Interrupt {
         Ok(held().thread_unblock()?)
     }
 
-    /// Starts a process to which signals are delivered as usual: a child inherits what its parent
-    /// holds back, and a server that cannot be told to end would have to be killed. So nothing is
-    /// held back for the moment of the start.
+    /// Starts a process to which signals are delivered as usual. Nothing is let go of here in the
+    /// meantime: an interrupt at that very moment would end this program, and leave behind whatever
+    /// it has started.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         if self.has_come()? {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        held().thread_unblock()?;
-        let child = command.spawn();
-        held().thread_block()?;
-        child
+        signal::unblock_termination_in(command);
+        command.spawn()
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time, context switches and memory of a server's processes | HTTP |
 //! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
+//! | [`statistics`] | what differences between servers are worth | servers, files, clocks |
 //! | [`result`] | the versioned result of a run: arithmetic, merging, text, page | how it was measured |
 //! | [`interrupt`] | being asked to stop in the middle | what is being done |
 //! | [`live`] | what a run shows of itself while it lasts | how it is measured |
@@ -53,6 +54,8 @@ pub mod tally;
 pub mod process;
 
 pub mod fingerprint;
+
+pub mod statistics;
 
 pub mod result;
 

@@ -1,10 +1,15 @@
 //! Signals as something to read. A process that is asked to end finds that in a descriptor which its
 //! loop polls like any other: no handler runs, so that nothing needs to be safe inside one.
 
-#![allow(unsafe_code, reason = "signal(2) is unsafe in nix, for it can install handlers")]
+#![allow(
+    unsafe_code,
+    reason = "signal(2) is unsafe in nix, for it can install handlers; so is running code in a child"
+)]
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -38,6 +43,22 @@ pub fn block_termination() -> io::Result<Signals> {
 /// The same of SIGHUP too, which ends the process otherwise.
 pub fn block_requests() -> io::Result<Signals> {
     block(&[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP])
+}
+
+/// Has a program that is started find SIGTERM and SIGINT as they are for a program that holds nothing
+/// back, although this thread does: a child inherits what its parent blocks, and a server that cannot
+/// be told to end would have to be killed.
+pub fn unblock_termination_in(command: &mut Command) {
+    // Of the parent nothing may be unblocked, be it for the moment of the start: a signal that comes
+    // then would end it.
+    let unblock = || Ok(termination().thread_unblock()?);
+    // SAFETY: between fork(2) and execve(2) only sigaddset(3) and pthread_sigmask(3) are called, which
+    // neither allocate nor lock.
+    unsafe { command.pre_exec(unblock) };
+}
+
+fn termination() -> SigSet {
+    [Signal::SIGTERM, Signal::SIGINT].into_iter().collect()
 }
 
 fn block(signals: &[Signal]) -> io::Result<Signals> {
@@ -99,6 +120,29 @@ mod tests {
         raise(Signal::SIGHUP).expect("raise");
         assert_eq!(signals.read().expect("read"), Some(Request::Hangup));
         assert_eq!(signals.read().expect("read"), None);
+    }
+
+    #[test]
+    fn a_program_can_be_told_to_end_by_what_its_parent_holds_back() {
+        let _signals = block_termination().expect("signalfd");
+        let mask = |command: &mut Command| {
+            let output = command.output().expect("grep");
+            let text = String::from_utf8(output.stdout).expect("text");
+            let mask = text.trim_start_matches("SigBlk:").trim();
+            u64::from_str_radix(mask, 16).expect("a mask")
+        };
+        let both = 1 << (Signal::SIGTERM as u64 - 1) | 1 << (Signal::SIGINT as u64 - 1);
+        let command = || {
+            let mut command = Command::new("grep");
+            command.args(["SigBlk:", "/proc/self/status"]);
+            command
+        };
+        assert_eq!(mask(&mut command()) & both, both);
+        let mut told = command();
+        unblock_termination_in(&mut told);
+        assert_eq!(mask(&mut told) & both, 0);
+        let held = SigSet::thread_get_mask().expect("mask");
+        assert!(held.contains(Signal::SIGTERM) && held.contains(Signal::SIGINT));
     }
 
     #[test]

@@ -53,7 +53,7 @@ enum Command {
     Sweep(sweep::Arguments),
     Report(report::Arguments),
     Merge(merge::Arguments),
-    Compare(compare::Arguments),
+    Compare(Box<compare::Arguments>),
 }
 
 /// Does what the command line says; prints results to standard output, errors to standard error.

@@ -8,14 +8,47 @@ use std::time::{Duration, SystemTime};
 pub struct Cell {
     /// Short name, as on the command line and in results.
     pub name: &'static str,
-    /// Bytes of the file asked for.
-    pub file_bytes: usize,
     /// Connections held open.
     pub connections: usize,
-    /// One request per connection.
-    pub close: bool,
+    /// What is done on them.
+    pub load: Load,
+}
+
+/// What is done on the connections of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// One file is asked for over and over, as fast as it comes.
+    Get(Get),
+    /// The same at a share of the rate at which it comes: how long do answers take when the server
+    /// is busy but not swamped?
+    Tails(Get),
+    /// TLS handshakes, one request on each connection.
+    Handshakes {
+        /// How many of a hundred resume an earlier session.
+        resumed_percent: u8,
+    },
+    /// The static part of the SPECweb99-style mix, over a file set.
+    Web99,
+    /// Nothing, after one request on each: what does a connection cost that only waits?
+    Idle {
+        /// Whether the connections are TLS.
+        tls: bool,
+    },
+}
+
+/// Requests for one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Get {
+    /// Bytes of the file.
+    pub file_bytes: usize,
     /// What of the file is asked for.
     pub part: Part,
+    /// One request per connection.
+    pub close: bool,
+    /// Requests in flight on each connection.
+    pub pipeline: usize,
+    /// Over TLS.
+    pub tls: bool,
 }
 
 /// What of a file is asked for.
@@ -66,41 +99,50 @@ pub fn written() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_704_067_200)
 }
 
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// Whole files of that size, keep-alive.
+const fn get(file_bytes: usize) -> Get {
+    Get { file_bytes, part: Part::Whole, close: false, pipeline: 1, tls: false }
+}
+
+const fn cell(name: &'static str, connections: usize, get: Get) -> Cell {
+    Cell { name, connections, load: Load::Get(get) }
+}
+
 /// All cells.
-pub const CELLS: [Cell; 8] = [
-    Cell { name: "1k-64", file_bytes: 1 << 10, connections: 64, close: false, part: Part::Whole },
-    Cell { name: "1k-512", file_bytes: 1 << 10, connections: 512, close: false, part: Part::Whole },
-    Cell { name: "10k-64", file_bytes: 10 << 10, connections: 64, close: false, part: Part::Whole },
+pub const CELLS: [Cell; 22] = [
+    cell("102b-64", 64, get(102)),
+    cell("1k-64", 64, get(KIB)),
+    cell("1k-512", 512, get(KIB)),
+    cell("10k-64", 64, get(10 * KIB)),
+    cell("100k-64", 64, get(100 * KIB)),
+    cell("1m-16", 16, get(MIB)),
+    cell("102b-close-64", 64, Get { close: true, ..get(102) }),
+    cell("1k-close-64", 64, Get { close: true, ..get(KIB) }),
+    cell("10k-close-64", 64, Get { close: true, ..get(10 * KIB) }),
+    cell("100k-close-64", 64, Get { close: true, ..get(100 * KIB) }),
+    cell("1m-close-16", 16, Get { close: true, ..get(MIB) }),
+    cell("1k-pipe16-64", 64, Get { pipeline: 16, ..get(KIB) }),
+    cell("1k-304-64", 64, Get { part: Part::Changes, ..get(KIB) }),
+    cell("10k-206-64", 64, Get { part: Part::FirstKib, ..get(10 * KIB) }),
+    cell("tls-1k-64", 64, Get { tls: true, ..get(KIB) }),
+    cell("tls-100k-64", 64, Get { tls: true, ..get(100 * KIB) }),
+    Cell { name: "tls-full-64", connections: 64, load: Load::Handshakes { resumed_percent: 0 } },
     Cell {
-        name: "100k-64",
-        file_bytes: 100 << 10,
+        name: "tls-resumed-64",
         connections: 64,
-        close: false,
-        part: Part::Whole,
+        load: Load::Handshakes { resumed_percent: 100 },
     },
-    Cell { name: "1m-16", file_bytes: 1 << 20, connections: 16, close: false, part: Part::Whole },
-    Cell {
-        name: "1k-close-64",
-        file_bytes: 1 << 10,
-        connections: 64,
-        close: true,
-        part: Part::Whole,
-    },
-    Cell {
-        name: "1k-304-64",
-        file_bytes: 1 << 10,
-        connections: 64,
-        close: false,
-        part: Part::Changes,
-    },
-    Cell {
-        name: "10k-206-64",
-        file_bytes: 10 << 10,
-        connections: 64,
-        close: false,
-        part: Part::FirstKib,
-    },
+    Cell { name: "web99-64", connections: 64, load: Load::Web99 },
+    Cell { name: "tails-1k-64", connections: 64, load: Load::Tails(get(KIB)) },
+    Cell { name: "idle-4000", connections: 4000, load: Load::Idle { tls: false } },
+    Cell { name: "tls-idle-1000", connections: 1000, load: Load::Idle { tls: true } },
 ];
+
+/// The file asked for where its size is not the question.
+const SMALL: Get = get(KIB);
 
 impl Cell {
     /// The cell of that name.
@@ -108,27 +150,80 @@ impl Cell {
         CELLS.into_iter().find(|cell| cell.name == name)
     }
 
+    /// Whether connections are TLS.
+    pub fn tls(&self) -> bool {
+        match self.load {
+            Load::Get(get) | Load::Tails(get) => get.tls,
+            Load::Handshakes { .. } => true,
+            Load::Web99 => false,
+            Load::Idle { tls } => tls,
+        }
+    }
+
+    /// The request whose answer is verified before and while the cell is measured; none where the
+    /// load verifies everything by itself.
+    pub fn request(&self) -> Option<Get> {
+        match self.load {
+            Load::Get(get) | Load::Tails(get) => Some(get),
+            Load::Handshakes { .. } => Some(Get { tls: true, close: true, ..SMALL }),
+            Load::Idle { tls } => Some(Get { tls, ..SMALL }),
+            Load::Web99 => None,
+        }
+    }
+}
+
+impl Get {
     /// Name of the file asked for, in the document root.
     pub fn file_name(&self) -> String {
         format!("{}.bin", self.file_bytes)
     }
 }
 
-impl fmt::Display for Cell {
+impl fmt::Display for Get {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (size, unit) = match self.file_bytes {
-            bytes if bytes.is_multiple_of(1 << 20) => (bytes >> 20, "MiB"),
-            bytes => (bytes >> 10, "KiB"),
-        };
-        let kept = if self.close { "one request per connection" } else { "keep-alive" };
-        let part = match self.part {
+        match self.file_bytes {
+            bytes if bytes.is_multiple_of(MIB) => write!(f, "{} MiB", bytes / MIB)?,
+            bytes if bytes.is_multiple_of(KIB) => write!(f, "{} KiB", bytes / KIB)?,
+            bytes => write!(f, "{bytes} B")?,
+        }
+        f.write_str(match self.part {
             Part::Whole => "",
             Part::FirstKib => ", its first KiB (206)",
             Part::Changes => ", unchanged (304)",
-        };
-        write!(f, "{size} {unit}{part}, {kept}, {} connections", self.connections)
+        })?;
+        if self.tls {
+            f.write_str(", TLS")?;
+        }
+        f.write_str(if self.close { ", one request per connection" } else { ", keep-alive" })?;
+        if self.pipeline > 1 {
+            write!(f, ", {} requests in flight on each", self.pipeline)?;
+        }
+        Ok(())
     }
 }
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.load {
+            Load::Get(get) => write!(f, "{get}")?,
+            Load::Tails(get) => write!(f, "{get}, at {:.0} % of its rate", TAILS_SHARE * 100.0)?,
+            Load::Handshakes { resumed_percent: 0 } => f.write_str("full TLS handshakes")?,
+            Load::Handshakes { resumed_percent: 100 } => f.write_str("resumed TLS handshakes")?,
+            Load::Handshakes { resumed_percent } => {
+                write!(f, "TLS handshakes, {resumed_percent} % resumed")?;
+            }
+            Load::Web99 => f.write_str("SPECweb99-style static mix")?,
+            Load::Idle { tls } => {
+                write!(f, "{}memory of idle connections", if tls { "TLS, " } else { "" })?;
+            }
+        }
+        write!(f, ", {} connections", self.connections)
+    }
+}
+
+/// The share of a server's own closed-loop rate, measured just before, that [`Load::Tails`] offers:
+/// well below the knee, where queues stay short unless the server stalls.
+pub const TAILS_SHARE: f64 = 0.7;
 
 #[cfg(test)]
 mod tests {
@@ -138,14 +233,32 @@ mod tests {
     fn names_are_unique_and_text_says_what_the_cell_is() {
         for cell in CELLS {
             assert_eq!(Cell::named(cell.name), Some(cell));
+            assert!(cell.name.ends_with(&format!("-{}", cell.connections)), "{}", cell.name);
         }
         assert_eq!(Cell::named("2k"), None);
         let text = |name| Cell::named(name).unwrap().to_string();
-        assert_eq!(text("10k-64"), "10 KiB, keep-alive, 64 connections");
-        assert_eq!(text("1m-16"), "1 MiB, keep-alive, 16 connections");
-        assert_eq!(text("1k-close-64"), "1 KiB, one request per connection, 64 connections");
-        assert_eq!(text("1k-304-64"), "1 KiB, unchanged (304), keep-alive, 64 connections");
-        assert_eq!(text("10k-206-64"), "10 KiB, its first KiB (206), keep-alive, 64 connections");
+        for (name, expected) in [
+            ("102b-64", "102 B, keep-alive, 64 connections"),
+            ("1m-16", "1 MiB, keep-alive, 16 connections"),
+            ("1k-close-64", "1 KiB, one request per connection, 64 connections"),
+            ("1k-304-64", "1 KiB, unchanged (304), keep-alive, 64 connections"),
+            ("10k-206-64", "10 KiB, its first KiB (206), keep-alive, 64 connections"),
+            ("1k-pipe16-64", "1 KiB, keep-alive, 16 requests in flight on each, 64 connections"),
+            ("tls-100k-64", "100 KiB, TLS, keep-alive, 64 connections"),
+            ("tls-resumed-64", "resumed TLS handshakes, 64 connections"),
+            ("tails-1k-64", "1 KiB, keep-alive, at 70 % of its rate, 64 connections"),
+            ("tls-idle-1000", "TLS, memory of idle connections, 1000 connections"),
+        ] {
+            assert_eq!(text(name), expected);
+        }
+    }
+
+    #[test]
+    fn tls_is_asked_for_where_the_load_is_tls() {
+        for cell in CELLS {
+            assert_eq!(cell.tls(), cell.name.starts_with("tls-"), "{}", cell.name);
+            assert!(cell.request().is_none_or(|get| get.tls == cell.tls()), "{}", cell.name);
+        }
     }
 
     #[test]

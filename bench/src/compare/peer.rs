@@ -1,10 +1,10 @@
-//! The servers: where their programs are and how each is told to serve a directory.
+//! The servers: where their programs are, which cells they can take part in, and how each is told
+//! to serve.
 
-use super::cell::{Cell, Part};
-use std::ffi::OsString;
+use super::cell::{Cell, Load, Part};
+use super::configuration::{Assignment, render};
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,26 +24,30 @@ pub enum Server {
     H2o,
     /// lighttpd.
     Lighttpd,
+    /// Apache, with its event module.
+    Apache,
+    /// Caddy.
+    Caddy,
+    /// HAProxy, with a canned answer.
+    Haproxy,
 }
 
-/// What a server is to serve, where.
-#[derive(Clone, Copy, Debug)]
-pub struct Assignment<'a> {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The document root.
-    pub root: &'a Path,
-    /// An empty directory of its own.
-    pub scratch: &'a Path,
-    /// The CPU it runs on.
-    pub cpu: usize,
-    /// What will be asked.
-    pub cell: Cell,
-}
+/// The largest file that HAProxy answers with: with its head it must fit into one of its buffers,
+/// which have 16 KiB (`tune.bufsize`) unless it is told to spend more on every connection.
+const HAPROXY_BYTES_MAX: usize = 10 << 10;
 
 impl Server {
     /// Those that are compared if nothing else is said, in the order of the tables.
-    pub const ALL: [Self; 5] = [Self::Onering, Self::Floor, Self::Nginx, Self::H2o, Self::Lighttpd];
+    pub const ALL: [Self; 8] = [
+        Self::Onering,
+        Self::Floor,
+        Self::Nginx,
+        Self::H2o,
+        Self::Lighttpd,
+        Self::Apache,
+        Self::Caddy,
+        Self::Haproxy,
+    ];
 
     /// Its name on the command line and in results.
     pub fn name(self) -> &'static str {
@@ -54,11 +58,34 @@ impl Server {
             Self::Nginx => "nginx",
             Self::H2o => "h2o",
             Self::Lighttpd => "lighttpd",
+            Self::Apache => "apache",
+            Self::Caddy => "caddy",
+            Self::Haproxy => "haproxy",
         }
     }
 
-    /// Its program, if there is one that need not be named: this project's beside the running one, others in the search
-    /// path and where packages put servers.
+    /// The server of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        <Self as clap::ValueEnum>::value_variants().iter().copied().find(|s| s.name() == name)
+    }
+
+    /// How its program comes onto the machine.
+    pub fn origin(self) -> &'static str {
+        match self {
+            Self::Onering => "cargo build --release",
+            Self::Former => "--former PATH",
+            Self::Floor => "this program",
+            Self::Nginx => "Debian's package nginx",
+            Self::H2o => "Debian's package h2o",
+            Self::Lighttpd => "Debian's packages lighttpd and lighttpd-mod-openssl",
+            Self::Apache => "Debian's package apache2-bin",
+            Self::Caddy => "Debian's package caddy",
+            Self::Haproxy => "Debian's package haproxy",
+        }
+    }
+
+    /// Its program, if there is one that need not be named: this project's beside the running one,
+    /// others in the search path and where packages put servers.
     pub fn program(self) -> Option<PathBuf> {
         match self {
             Self::Floor => std::env::current_exe().ok(),
@@ -66,76 +93,128 @@ impl Server {
                 let beside = std::env::current_exe().ok()?.with_file_name(self.name());
                 if is_program(&beside) { Some(beside) } else { find(self.name()) }
             }
-            Self::Nginx | Self::H2o | Self::Lighttpd => find(self.name()),
             Self::Former => None,
+            Self::Apache => find("apache2"),
+            Self::Nginx | Self::H2o | Self::Lighttpd | Self::Caddy | Self::Haproxy => {
+                find(self.name())
+            }
         }
     }
 
-    /// Whether it gives this kind of answer at all.
-    pub fn takes_part(self, cell: Cell) -> bool {
-        self != Self::Floor || cell.part == Part::Whole
-    }
-
-    /// The command that serves in the foreground; writes the configuration that it needs.
-    pub fn command(self, program: &Path, assignment: &Assignment<'_>) -> io::Result<Command> {
-        let Assignment { address, root, scratch, cpu, cell } = *assignment;
-        let mut arguments: Vec<OsString> = Vec::new();
-        let mut push = |words: &[&dyn AsRef<std::ffi::OsStr>]| {
-            arguments.extend(words.iter().map(|word| word.as_ref().to_owned()));
-        };
-        let (address_text, cpu) = (address.to_string(), cpu.to_string());
+    /// The arguments to which its program answers with its version.
+    pub(super) fn version_question(self) -> &'static [&'static str] {
         match self {
-            Self::Onering | Self::Former => {
-                push(&[&"serve", &root, &"--listen", &address_text, &"--cpus", &cpu]);
-            }
-            Self::Floor => {
-                let bytes = cell.file_bytes.to_string();
-                push(&[&"floor", &"--listen", &address_text, &"--cpus", &cpu, &"--defer-accept"]);
-                push(&[&"--bytes", &bytes]);
-                if cell.close {
-                    push(&[&"--close"]);
-                }
-            }
-            Self::Nginx | Self::H2o | Self::Lighttpd => {
-                let file = scratch.join(self.name()).with_extension("conf");
-                fs::write(&file, render(self.template(), assignment))?;
-                match self {
-                    Self::Nginx => push(&[&"-c", &file, &"-p", &scratch]),
-                    Self::H2o => push(&[&"-c", &file]),
-                    _ => push(&[&"-D", &"-f", &file]),
-                }
-            }
+            Self::Onering | Self::Former | Self::Floor => &["--version"],
+            Self::Caddy => &["version"],
+            Self::Nginx | Self::H2o | Self::Lighttpd | Self::Apache | Self::Haproxy => &["-v"],
         }
-        let mut command = Command::new(program);
-        command.args(arguments);
-        Ok(command)
     }
 
-    /// Its configuration; empty for those that are told everything on the command line.
-    fn template(self) -> &'static str {
+    /// Why it takes no part in a cell, if it does not.
+    pub fn objection(self, cell: Cell) -> Option<&'static str> {
+        let request = cell.request();
+        let canned = "it answers every request with the same bytes";
         match self {
-            Self::Onering | Self::Former | Self::Floor => "",
-            Self::Nginx => include_str!("../../peers/nginx.conf.template"),
-            Self::H2o => include_str!("../../peers/h2o.conf.template"),
-            Self::Lighttpd => include_str!("../../peers/lighttpd.conf.template"),
+            Self::Onering | Self::Former | Self::Floor if cell.tls() => Some("it has no TLS"),
+            Self::Floor | Self::Haproxy if cell.load == Load::Web99 => Some(canned),
+            Self::Floor | Self::Haproxy if request.is_some_and(|get| get.part != Part::Whole) => {
+                Some(canned)
+            }
+            Self::Haproxy if request.is_some_and(|get| get.file_bytes > HAPROXY_BYTES_MAX) => {
+                Some("it answers from memory, and the file does not fit into its buffer of 16 KiB")
+            }
+            _ => None,
         }
     }
 
-    /// Whether it serves the file itself, so that the body can be checked and not only counted.
-    pub fn serves_files(self) -> bool {
+    /// Whether it reads the file that is asked for, so that the body can be checked and not only
+    /// its length.
+    pub fn serves_the_file(self) -> bool {
         self != Self::Floor
     }
+
+    /// Its configuration; none for those that are told everything on the command line.
+    pub(super) fn template(self) -> Option<&'static str> {
+        match self {
+            Self::Onering | Self::Former | Self::Floor => None,
+            Self::Nginx => Some(include_str!("../../peers/nginx.conf.template")),
+            Self::H2o => Some(include_str!("../../peers/h2o.conf.template")),
+            Self::Lighttpd => Some(include_str!("../../peers/lighttpd.conf.template")),
+            Self::Apache => Some(include_str!("../../peers/apache.conf.template")),
+            Self::Caddy => Some(include_str!("../../peers/caddy.conf.template")),
+            Self::Haproxy => Some(include_str!("../../peers/haproxy.conf.template")),
+        }
+    }
+
+    /// The configuration for an assignment.
+    pub(super) fn configuration(self, assignment: &Assignment<'_>) -> Option<String> {
+        self.template().map(|template| render(template, assignment))
+    }
+
+    /// The command that serves in the foreground, with the configuration where
+    /// [`Server::prepare`] puts it.
+    pub(super) fn command(self, program: &Path, assignment: &Assignment<'_>) -> Command {
+        let Assignment { address, root, scratch, cpus, cell, .. } = *assignment;
+        let mut command = Command::new(program);
+        let list = || cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let file = scratch.join(CONFIGURATION);
+        match self {
+            Self::Onering | Self::Former => {
+                command.arg("serve").arg(root).args(["--listen", &address.to_string()]);
+                command.args(["--cpus", &list()]);
+            }
+            Self::Floor => {
+                command.args(["floor", "--listen", &address.to_string(), "--cpus", &list()]);
+                command.arg("--defer-accept");
+                if let Some(get) = cell.request() {
+                    command.args(["--bytes", &get.file_bytes.to_string()]);
+                    command.args(get.close.then_some("--close"));
+                }
+            }
+            Self::Nginx => {
+                command.arg("-c").arg(file).arg("-p").arg(scratch);
+            }
+            Self::H2o => {
+                command.arg("-c").arg(file).env("OPENSSL_CONF", scratch.join(OPENSSL));
+            }
+            Self::Lighttpd => {
+                command.arg("-D").arg("-f").arg(file);
+            }
+            Self::Apache => {
+                command.arg("-DFOREGROUND").arg("-f").arg(file);
+            }
+            Self::Caddy => {
+                command.args(["run", "--adapter", "caddyfile", "--config"]).arg(file);
+                command.env("GOMAXPROCS", cpus.len().to_string());
+                for place in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+                    command.env(place, scratch);
+                }
+            }
+            Self::Haproxy => {
+                command.arg("-db").arg("-f").arg(file);
+            }
+        }
+        command
+    }
+
+    /// Writes what the command reads into the assignment's directory.
+    pub(super) fn prepare(self, assignment: &Assignment<'_>) -> io::Result<()> {
+        if let Some(text) = self.configuration(assignment) {
+            fs::write(assignment.scratch.join(CONFIGURATION), text)?;
+            fs::write(assignment.scratch.join(OPENSSL), OPENSSL_SETTINGS)?;
+        }
+        Ok(())
+    }
 }
 
-fn render(template: &str, assignment: &Assignment<'_>) -> String {
-    let Assignment { address, root, scratch, .. } = assignment;
-    template
-        .replace("{{address}}", &address.to_string())
-        .replace("{{host}}", &address.ip().to_string())
-        .replace("{{port}}", &address.port().to_string())
-        .replace("{{root}}", &root.to_string_lossy())
-        .replace("{{scratch}}", &scratch.to_string_lossy())
-}
+/// Name of the configuration in the server's directory.
+const CONFIGURATION: &str = "conf";
+
+/// Name of OpenSSL's settings in the server's directory.
+const OPENSSL: &str = "openssl.cnf";
+
+/// For what has no settings of its own for TLS 1.3.
+pub(super) const OPENSSL_SETTINGS: &str = include_str!("../../peers/openssl.cnf");
 
 /// A program by its name, in the search path and the directories of system programs.
 pub fn find(name: &str) -> Option<PathBuf> {
@@ -155,24 +234,50 @@ fn is_program(file: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::compare::cell::CELLS;
+    use crate::compare::certificate::Certificate;
     use clap::ValueEnum;
 
     #[test]
     fn every_place_of_a_template_is_filled_in() {
-        let assignment = Assignment {
-            address: "127.0.0.1:8000".parse().unwrap(),
-            root: Path::new("/a/root"),
-            scratch: Path::new("/a/scratch"),
-            cpu: 0,
-            cell: CELLS[0],
-        };
-        for &server in Server::value_variants() {
-            let text = render(server.template(), &assignment);
-            assert!(!text.contains("{{") && !text.contains("}}"), "{text}");
-            if !server.template().is_empty() {
+        let certificate = Certificate::kept_in(Path::new("/c"));
+        for cell in CELLS {
+            let assignment = Assignment {
+                address: "127.0.0.1:8000".parse().unwrap(),
+                root: Path::new("/a/root"),
+                scratch: Path::new("/a/scratch"),
+                cpus: &[0],
+                cell,
+                certificate: &certificate,
+            };
+            for &server in Server::value_variants() {
+                let Some(text) = server.configuration(&assignment) else { continue };
+                assert!(!text.contains("{{") && !text.contains("}}"), "{text}");
                 assert!(text.contains("/a/root") && text.contains("8000"), "{text}");
+                let certified = text.contains("/c/");
+                assert_eq!(certified, cell.tls(), "{} {}", server.name(), cell.name);
             }
         }
+    }
+
+    #[test]
+    fn every_template_and_server_is_described() {
+        let described = include_str!("../../peers/README.md");
+        for server in Server::ALL {
+            assert!(described.contains(&format!(" {} |", server.name())), "{}", server.name());
+        }
+    }
+
+    #[test]
+    fn servers_take_part_in_what_they_can_do() {
+        let objects = |server: Server, cell| server.objection(Cell::named(cell).unwrap()).is_some();
+        for &server in Server::value_variants() {
+            assert_eq!(Server::named(server.name()), Some(server));
+            assert!(!objects(server, "1k-64") && !objects(server, "10k-close-64"));
+        }
+        assert!(objects(Server::Onering, "tls-1k-64") && !objects(Server::Nginx, "tls-1k-64"));
+        assert!(objects(Server::Floor, "1k-304-64") && !objects(Server::Onering, "1k-304-64"));
+        assert!(objects(Server::Haproxy, "100k-64") && !objects(Server::Floor, "100k-64"));
+        assert!(objects(Server::Haproxy, "web99-64") && !objects(Server::Apache, "web99-64"));
     }
 
     #[test]

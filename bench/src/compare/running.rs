@@ -1,25 +1,22 @@
-//! A server that runs: started, seen to answer, stopped; all by its process id.
+//! A server that runs: started, seen to listen, stopped; all by its process id.
 
-use super::Options;
-use super::peer::{Assignment, Server};
+use super::configuration::Assignment;
 use crate::interrupt::Interrupt;
-use crate::once::{self, OnceError, Response};
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
-use onering::sys::affinity;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a server may take to begin, and to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long one answer may take when it is checked.
-const ANSWER: Duration = Duration::from_secs(5);
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -30,9 +27,6 @@ pub(super) enum ServerError {
     /// It could not be started.
     #[error("cannot be started: {0}")]
     Start(#[from] io::Error),
-    /// The CPU could not be used.
-    #[error(transparent)]
-    Pin(#[from] affinity::PinError),
     /// It ended by itself.
     #[error("ended at once ({status}): {said}")]
     Ended {
@@ -42,45 +36,37 @@ pub(super) enum ServerError {
         said: String,
     },
     /// It does not listen.
-    #[error("does not answer after {} s", PATIENCE.as_secs())]
+    #[error("does not listen after {} s", PATIENCE.as_secs())]
     Silent,
-    /// It answers wrongly.
-    #[error("answers GET {path} wrongly: {what}")]
-    Wrong {
-        /// What was asked for.
-        path: String,
-        /// How the answer differs.
-        what: &'static str,
-    },
 }
 
-/// The process, stopped on drop.
+/// The process, stopped on drop with all that it has started.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
 }
 
 impl Running {
-    /// Starts a server on its CPU and checks its answer, byte for byte where it serves the file.
-    /// The calling thread is on the client's CPU afterwards.
+    /// Starts a server on its CPUs by its command and waits until it listens. The calling thread is
+    /// on `own_cpus` afterwards.
     pub(super) fn start(
-        server: Server,
-        program: &Path,
+        mut command: Command,
         assignment: &Assignment<'_>,
         interrupt: &Interrupt,
-        options: &Options,
+        own_cpus: &[usize],
     ) -> Result<Self, ServerError> {
-        let mut command = server.command(program, assignment)?;
         let said = assignment.scratch.join("output");
         let output = File::create(&said)?;
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        // A group of its own: what a terminal sends to this program's group does not reach it, and
+        // whatever it leaves behind is found by the group.
+        command.process_group(0);
         // A process is born on the CPUs of the thread that starts it.
-        affinity::pin(assignment.cpu)?;
+        keep_to(assignment.cpus)?;
         let child = interrupt.spawn(&mut command);
-        affinity::pin(options.client_cpu)?;
+        keep_to(own_cpus)?;
         let mut running = Self { child: child? };
         running.await_listening(assignment, &said)?;
-        check_answer(server, assignment)?;
         Ok(running)
     }
 
@@ -108,9 +94,14 @@ impl Running {
         Err(ServerError::Silent)
     }
 
-    fn signal(&self, signal: Signal) {
-        match kill(self.pid(), signal) {
-            // Not waited for yet, so the id is still its own.
+    /// Whether it has ended; it is not reaped, so that its id and its group's stay its own.
+    fn has_ended(&self) -> bool {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        !matches!(waitid(Id::Pid(self.pid()), flags), Ok(WaitStatus::StillAlive))
+    }
+
+    fn signal(&self, sent: Result<(), Errno>) {
+        match sent {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(errno) => eprintln!("onering-bench: cannot stop {}: {errno}", self.pid()),
         }
@@ -119,57 +110,106 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.signal(Signal::SIGTERM);
-        let asked = Instant::now();
-        while asked.elapsed() < PATIENCE {
-            match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(LOOK),
-                Ok(Some(_)) | Err(_) => return,
-            }
+        // A server that was seen to end has been reaped: its id may be another's by now.
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
         }
-        self.signal(Signal::SIGKILL);
+        self.signal(kill(self.pid(), Signal::SIGTERM));
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE && !self.has_ended() {
+            std::thread::sleep(LOOK);
+        }
+        self.signal(killpg(self.pid(), Signal::SIGKILL));
         let _ = self.child.wait();
     }
 }
 
-fn check_answer(server: Server, assignment: &Assignment<'_>) -> Result<(), ServerError> {
-    let name = assignment.cell.file_name();
-    let path = format!("/{name}");
-    let mut stream = TcpStream::connect_timeout(&assignment.address, ANSWER)?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    let part = assignment.cell.part;
-    let field = part.field().map_or(String::new(), |field| format!("{field}\r\n"));
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{field}\r\n", assignment.address);
-    let wrong = |what| ServerError::Wrong { path: path.clone(), what };
-    let Response { head, body, .. } =
-        once::exchange(&mut stream, request.as_bytes(), assignment.cell.file_bytes as u64)
-            .map_err(|error| match error {
-                OnceError::Silent(error) => ServerError::Start(error),
-                OnceError::Ended => wrong("it is cut off"),
-                OnceError::Framing(_) => wrong("it cannot be framed"),
-                OnceError::TooLong(_) => wrong("the length is another one"),
-            })?;
-    if head.status != part.status() {
-        return Err(wrong("the status is another one"));
+/// Keeps the calling thread, and what it starts, to these CPUs.
+pub(super) fn keep_to(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(cpu)?;
     }
-    let body_bytes = part.body_bytes(assignment.cell.file_bytes);
-    if head.body_bytes != body_bytes as u64 {
-        return Err(wrong("the length is another one"));
-    }
-    if head.persistent == assignment.cell.close && !server.serves_files() {
-        return Err(wrong("the connection is not kept or closed as told"));
-    }
-    if server.serves_files() && body != fs::read(assignment.root.join(name))?[..body_bytes] {
-        return Err(wrong("the body is not that of the file"));
-    }
-    Ok(())
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// The end of a file of messages, on one line.
+/// The end of a file of messages, on one line that people can still read.
 fn last_lines(file: &Path) -> String {
     let text = fs::read(file).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let mut lines: Vec<_> = text.lines().rev().take(3).collect();
-    lines.reverse();
-    lines.join("; ")
+    let end = text.len().saturating_sub(MESSAGE_BYTES);
+    let lines = String::from_utf8_lossy(&text[end..]).into_owned();
+    lines.lines().collect::<Vec<_>>().join("; ")
+}
+
+/// How much of what a server has written is shown if it fails.
+const MESSAGE_BYTES: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::cell::Cell;
+    use crate::compare::certificate::Certificate;
+    use onering::sys::affinity::allowed_cpus;
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+    /// Starts a "server" that is a shell script in a directory of its own, and is thought to listen
+    /// at an address.
+    fn start(
+        script: &str,
+        address: SocketAddr,
+        look: impl FnOnce(Result<Running, ServerError>, &Path) + Send,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let assignment = Assignment {
+            address,
+            root: directory.path(),
+            scratch: directory.path(),
+            cpus: &allowed_cpus()[..1],
+            cell: Cell::named("1k-64").unwrap(),
+            certificate: &Certificate::kept_in(directory.path()),
+        };
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(directory.path());
+        // Affinity and held signals are a thread's own.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let interrupt = Interrupt::hold().unwrap();
+                let running = Running::start(command, &assignment, &interrupt, &allowed_cpus());
+                look(running, directory.path());
+            });
+        });
+    }
+
+    fn eventually(what: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !what() {
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    #[test]
+    fn what_a_server_leaves_behind_ends_with_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let script = "sleep 60 & echo $! > kept; mv kept left; exec sleep 60";
+        start(script, listener.local_addr().unwrap(), |running, directory| {
+            let running = running.unwrap();
+            eventually(|| directory.join("left").exists());
+            let left = fs::read_to_string(directory.join("left")).unwrap();
+            let state = || fs::read_to_string(format!("/proc/{}/stat", left.trim()));
+            assert!(state().is_ok());
+            drop(running);
+            eventually(|| state().map_or(true, |state| state.contains(") Z ")));
+        });
+    }
+
+    #[test]
+    fn a_server_that_does_not_stand_is_heard() {
+        // Nobody listens at the port of tcpmux.
+        let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        start("echo the port is taken; exit 3", nowhere, |running, _| match running {
+            Err(ServerError::Ended { said, .. }) => assert_eq!(said, "the port is taken"),
+            other => panic!("{other:?}"),
+        });
+    }
 }

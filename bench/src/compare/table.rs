@@ -1,114 +1,53 @@
-//! The comparison as text: for each cell and client a table of the servers.
+//! The comparison as text: for each cell and client a table of each figure, the lost cells last.
 
-use super::cell::{CELLS, Cell};
+use super::analysis::{CellResult, FigureResult, Loss, ServerResult, Warning};
+use super::comparison::{Comparison, Skipped};
 use super::peer::Server;
-use super::{Client, Comparison, Measurement, Skipped};
-use clap::ValueEnum;
+use crate::statistics::{PAIRS_FOR_LEVEL, Ratio, Verdict, level_of};
 use std::fmt;
 
-/// Servers that the others are put in relation to, where they were measured.
-const REFERENCES: [Server; 3] = [Server::Former, Server::Floor, Server::Nginx];
+/// A ratio with its interval, or with its range in round brackets where there is no interval.
+struct Shown(Option<Ratio>);
 
-/// Ratios to one reference, each within one round.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ratio {
-    median: f64,
-    least: f64,
-    greatest: f64,
-}
-
-impl Ratio {
-    fn of(values: Vec<f64>) -> Option<Self> {
-        Some(Self {
-            median: median(values.clone())?,
-            least: values.iter().copied().fold(f64::INFINITY, f64::min),
-            greatest: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        })
-    }
-}
-
-impl fmt::Display for Ratio {
+impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{:.2} ({:.2}–{:.2})", self.median, self.least, self.greatest))
+        let text = match self.0 {
+            None => String::new(),
+            Some(Ratio { centre, interval: Some([low, high]), .. }) => {
+                format!("{centre:.2} [{low:.2}, {high:.2}]")
+            }
+            Some(Ratio { centre, range: [least, greatest], interval: None, .. }) => {
+                format!("{centre:.2} ({least:.2}–{greatest:.2})")
+            }
+        };
+        f.pad(&text)
     }
 }
 
-/// The middle value, or the mean of the two middle ones.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
-    Some((values[low] + values[high]) / 2.0)
-}
-
-/// The measurements of one cell with one client.
-struct Block<'a> {
-    measurements: Vec<&'a Measurement>,
-}
-
-type Figure = fn(&Measurement) -> Option<f64>;
-
-const RATE: Figure = |m| Some(m.requests_per_s);
-const CPU: Figure = |m| m.server_cpu_us_per_request;
-
-impl<'a> Block<'a> {
-    fn new(all: &'a [Measurement], cell: Cell, client: Client) -> Self {
-        let ours = |m: &&Measurement| m.cell == cell.name && m.client == client.name();
-        Self { measurements: all.iter().filter(ours).collect() }
-    }
-
-    fn of(&self, server: Server) -> impl Iterator<Item = &'a Measurement> {
-        self.measurements.iter().copied().filter(move |m| m.server == server.name())
-    }
-
-    fn median(&self, server: Server, figure: Figure) -> Option<f64> {
-        median(self.of(server).filter_map(figure).collect())
-    }
-
-    /// `server` to `reference`, over the rounds in which both were measured.
-    fn ratio(&self, server: Server, reference: Server, figure: Figure) -> Option<Ratio> {
-        let pairs = self.of(server).filter_map(|m| {
-            let other = self.of(reference).find(|other| other.round == m.round)?;
-            Some(figure(m)? / figure(other)?)
-        });
-        Ratio::of(pairs.collect())
-    }
-}
-
-/// Left-aligned in so many characters; a dash for what is missing.
-fn column(value: Option<impl fmt::Display>, width: usize) -> String {
-    match value {
-        Some(value) => format!("{value:<width$}"),
-        None => format!("{:<width$}", "–"),
+/// A verdict as the tables have it.
+pub(super) fn words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Ahead => "ahead",
+        Verdict::Behind => "behind",
+        Verdict::NoDifferenceShown => "no difference shown",
     }
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} rounds of {} s; server on CPU {}, client on CPU {}; {}; seed {}",
-            self.rounds,
-            self.duration_s,
-            self.server_cpu,
-            self.client_cpu,
-            self.congestion_control,
-            self.seed
-        )?;
-        writeln!(f, "Medians; ratios within a round: median (least–greatest).")?;
-        for cell in CELLS {
-            for client in [Client::Run, Client::Wrk] {
-                let block = Block::new(&self.measurements, cell, client);
-                if !block.measurements.is_empty() {
-                    writeln!(f, "\n{cell}; client: {}", client.name())?;
-                    write_block(f, &block)?;
-                }
-            }
+        f.write_str(&self.head())?;
+        for cell in &self.cells {
+            write_cell(f, cell, self.settings.rounds as usize)?;
         }
         if !self.skipped.is_empty() {
             writeln!(f)?;
         }
         for Skipped { what, why } in &self.skipped {
             writeln!(f, "skipped: {what}: {why}")?;
+        }
+        writeln!(f)?;
+        for line in self.losses() {
+            writeln!(f, "{line}")?;
         }
         if self.interrupted {
             writeln!(f, "\ninterrupted: not all rounds were measured")?;
@@ -117,115 +56,193 @@ impl fmt::Display for Comparison {
     }
 }
 
-fn write_block(f: &mut fmt::Formatter<'_>, block: &Block<'_>) -> fmt::Result {
-    let references =
-        REFERENCES.map(Some).map(|server| server.filter(|&s| block.of(s).next().is_some()));
-    let references = || references.into_iter().flatten();
-    write!(f, "  {:<9} {:<11} {:<11}", "server", "requests/s", "CPU µs/req")?;
-    for figure in ["rate", "CPU"] {
-        for reference in references() {
-            write!(f, " {:<18}", format!("{figure} ÷ {}", reference.name()))?;
+impl Comparison {
+    /// What was asked for, and how to read what came.
+    pub(super) fn head(&self) -> String {
+        let settings = &self.settings;
+        let list = |cpus: &[usize]| cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let mut text = format!(
+            "Rounds: {}, of {} s; servers on CPU {}, clients on CPU {}; {}; seed {}\n\
+             Medians (least–greatest); ratios within blocks: geometric mean [interval], or \
+             (least–greatest) where there are too few.\n",
+            settings.rounds,
+            settings.duration_ms as f64 / 1e3,
+            list(&settings.server_cpus),
+            list(&settings.client_cpus),
+            settings.congestion_control,
+            settings.seed
+        );
+        let rounds = settings.rounds as usize;
+        if rounds < PAIRS_FOR_LEVEL {
+            let warning = Warning::TooFewRepeats { repeats: rounds, needed: PAIRS_FOR_LEVEL };
+            text += &format!("{warning}.\n");
+        }
+        let figures = self.cells.iter().flat_map(|cell| &cell.servers).flat_map(|s| &s.figures);
+        let verdicts = figures.filter(|figure| figure.verdict.is_some()).count();
+        if verdicts > 0 {
+            let wrong = (1.0 - level_of(rounds)) * verdicts as f64;
+            text += &format!("Of {verdicts} verdicts up to {wrong:.0} err by chance, as a rule.\n");
+        }
+        text
+    }
+
+    /// The lost cells, a line each.
+    pub(super) fn losses(&self) -> Vec<String> {
+        let lost = self.cells.iter().filter(|cell| !cell.lost_to.is_empty());
+        let line = |CellResult { cell, client, reference, lost_to, .. }: &CellResult| {
+            let ahead = |Loss { server, figure }: &Loss| format!("{server} ({figure})");
+            let ahead = lost_to.iter().map(ahead).collect::<Vec<_>>().join(", ");
+            format!("lost: {cell}, client {client}: {reference} is behind {ahead}")
+        };
+        let lines: Vec<_> = lost.map(line).collect();
+        match lines.is_empty() {
+            true => vec![format!("no cell is shown to be lost by {}", self.settings.reference)],
+            false => lines,
         }
     }
-    writeln!(f)?;
-    for &server in Server::value_variants() {
-        let Some(rate) = block.median(server, RATE) else { continue };
-        let cpu = block.median(server, CPU).map(|cpu| format!("{cpu:.2}"));
-        write!(f, "  {:<9} {rate:<11.0} {}", server.name(), column(cpu, 11))?;
-        for figure in [RATE, CPU] {
-            for reference in references() {
-                let ratio = block.ratio(server, reference, figure);
-                write!(f, " {}", column(ratio.filter(|_| server != reference), 18))?;
+}
+
+impl CellResult {
+    /// Its warnings, a line each: what several servers are warned of alike is said once, and what
+    /// the head has said of all `rounds` is not said again.
+    pub(super) fn warnings(&self, rounds: usize) -> Vec<String> {
+        let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+        for server in &self.servers {
+            for warning in &server.warnings {
+                if matches!(warning, Warning::TooFewRepeats { repeats, .. } if *repeats == rounds) {
+                    continue;
+                }
+                let text = warning.to_string();
+                match all.iter_mut().find(|(other, _)| *other == text) {
+                    Some((_, names)) => names.push(&server.server),
+                    None => all.push((text, vec![&server.server])),
+                }
             }
         }
-        let errors: u64 = block.of(server).map(|m| m.errors).sum();
-        if errors > 0 {
-            write!(f, " {errors} errors")?;
+        all.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", "))).collect()
+    }
+}
+
+fn write_cell(f: &mut fmt::Formatter<'_>, cell: &CellResult, rounds: usize) -> fmt::Result {
+    let CellResult { title, client, reference, servers, .. } = cell;
+    writeln!(f, "\n{title}; client: {client}")?;
+    let first = servers.first().map_or(&[][..], |server| &server.figures[..]);
+    let mut figures: Vec<_> = first.iter().map(|figure| figure.figure).collect();
+    for figure in servers.iter().flat_map(|server| &server.figures) {
+        if !figures.contains(&figure.figure) {
+            figures.push(figure.figure);
         }
-        let (limited, rounds) =
-            (block.of(server).filter(|m| m.client_is_the_limit).count(), block.of(server).count());
-        if limited > 0 {
-            write!(f, " client is the limit in {limited} of {rounds}: compare CPU")?;
+    }
+    for figure in figures {
+        let line = format!(
+            "  {:<24} {:>10}  {:<23} {:<40} {}",
+            figure.to_string(),
+            "median",
+            "(least–greatest)",
+            format!("÷ {reference}"),
+            if servers.iter().any(|server| server.server == Server::Floor.name()) {
+                "÷ floor"
+            } else {
+                ""
+            }
+        );
+        writeln!(f, "{}", line.trim_end())?;
+        for server in servers {
+            if let Some(result) = server.figures.iter().find(|result| result.figure == figure) {
+                write_line(f, server, result)?;
+            }
         }
-        writeln!(f)?;
+    }
+    for line in cell.warnings(rounds) {
+        writeln!(f, "  {line}")?;
     }
     Ok(())
 }
 
+fn write_line(
+    f: &mut fmt::Formatter<'_>,
+    server: &ServerResult,
+    result: &FigureResult,
+) -> fmt::Result {
+    let FigureResult { figure, median, range: [least, greatest], .. } = *result;
+    let range = format!("({}–{})", figure.text(least), figure.text(greatest));
+    let line = format!(
+        "    {:<22} {:>10}  {range:<23} {:<20} {:<19} {}",
+        server.server,
+        figure.text(median),
+        Shown(result.to_reference),
+        result.verdict.map_or("", words),
+        Shown(result.to_floor),
+    );
+    writeln!(f, "{}", line.trim_end())
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::compare::COMPARE_SCHEMA;
+    use crate::compare::analysis::analyse;
+    use crate::compare::analysis::tests::{measurements, settings};
+    use crate::compare::comparison::SchemaName;
+    use crate::fingerprint::{Fingerprint, Subject};
 
-    fn measurement(round: u32, server: Server, rate: f64, cpu: Option<f64>) -> Measurement {
-        Measurement {
-            round,
-            cell: "1k-64".into(),
-            client: "run".into(),
-            server: server.name().into(),
-            requests_per_s: rate,
-            server_cpu_us_per_request: cpu,
-            errors: 0,
-            client_is_the_limit: server == Server::Floor,
+    pub(in crate::compare) fn comparison(shares: &[(Server, f64)]) -> Comparison {
+        let measurements = measurements(shares);
+        let subject = Subject { target: None, command: Vec::new(), programs: Vec::new() };
+        Comparison {
+            schema: SchemaName::Compare2,
+            settings: settings(),
+            fingerprint: Fingerprint::read(subject),
+            contenders: Vec::new(),
+            cells: analyse(&measurements, &settings()),
+            measurements,
+            skipped: vec![Skipped { what: "h2o".into(), why: "not here".into() }],
+            interrupted: true,
         }
-    }
-
-    fn measurements() -> Vec<Measurement> {
-        vec![
-            measurement(0, Server::Floor, 200.0, Some(4.0)),
-            measurement(0, Server::Nginx, 100.0, Some(8.0)),
-            measurement(1, Server::Nginx, 50.0, None),
-            measurement(1, Server::Floor, 200.0, Some(4.0)),
-            // Without a partner.
-            measurement(2, Server::Nginx, 400.0, Some(8.0)),
-        ]
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    }
-
-    #[test]
-    fn ratios_are_taken_within_a_round() {
-        let all = measurements();
-        let block = Block::new(&all, CELLS[0], Client::Run);
-        let ratio = |figure| block.ratio(Server::Nginx, Server::Floor, figure).unwrap();
-        assert_eq!(ratio(RATE), Ratio { median: 0.375, least: 0.25, greatest: 0.5 });
-        assert_eq!(ratio(CPU), Ratio { median: 2.0, least: 2.0, greatest: 2.0 });
-        assert_eq!(block.ratio(Server::H2o, Server::Floor, RATE), None);
-        assert_eq!(block.median(Server::Nginx, RATE), Some(100.0));
     }
 
     #[test]
     fn the_table_shows_what_there_is_and_names_what_is_not() {
-        let comparison = Comparison {
-            schema: COMPARE_SCHEMA.into(),
-            seed: 1,
-            rounds: 3,
-            duration_s: 3.0,
-            congestion_control: "cubic".into(),
-            server_cpu: 0,
-            client_cpu: 1,
-            measurements: measurements(),
-            skipped: vec![Skipped { what: "h2o".into(), why: "not here".into() }],
-            interrupted: true,
-        };
+        let comparison = comparison(&[
+            (Server::Onering, 1.0),
+            (Server::Floor, 1.25),
+            (Server::Nginx, 0.8),
+            (Server::Lighttpd, 1.1),
+        ]);
         let text = comparison.to_string();
         for part in [
-            "1 KiB, keep-alive, 64 connections; client: run",
-            "0.38 (0.25–0.50)",
-            "2.00 (2.00–2.00)",
-            "client is the limit in 2 of 2",
-            "skipped: h2o: not here",
+            "Rounds: 6, of 3 s; servers on CPU 0, clients on CPU 1; cubic; seed 1\n",
+            "Of 6 verdicts up to 0 err by chance",
+            "1 KiB, keep-alive, 64 connections; client: run\n  requests/s ",
+            "    onering                    109400  (80800–140000)",
+            " behind ",
+            " ahead ",
+            "÷ onering",
+            "÷ floor",
+            "  floor: the client was the limit in 6 repeats",
+            "skipped: h2o: not here\n",
+            "lost: 1k-64, client run: onering is behind lighttpd (requests/s), lighttpd (server CPU",
             "interrupted",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-        assert!(!text.contains("wrk") && !text.contains("lighttpd"), "{text}");
+        assert!(!text.contains("wrk") && !text.contains("behind floor"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() < 140), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_lost_is_said_too() {
+        let text = comparison(&[(Server::Onering, 1.0), (Server::Nginx, 1.0)]).to_string();
+        assert!(text.contains("no difference shown"), "{text}");
+        assert!(text.contains("no cell is shown to be lost by onering\n"), "{text}");
+    }
+
+    #[test]
+    fn json_reads_back_as_it_was_and_another_version_is_refused() {
+        let comparison = comparison(&[(Server::Onering, 1.0), (Server::Nginx, 0.8)]);
         let json = serde_json::to_string(&comparison).unwrap();
+        assert!(json.starts_with(r#"{"schema":"onering-bench/compare/2","#), "{json}");
         assert_eq!(serde_json::from_str::<Comparison>(&json).unwrap(), comparison);
+        let former = json.replace("compare/2", "compare/1");
+        assert!(serde_json::from_str::<Comparison>(&former).is_err());
     }
 }

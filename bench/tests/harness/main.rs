@@ -1,6 +1,7 @@
 //! The built `onering-bench` as a whole: real servers, real sockets, a module for each subject.
 
 mod browser;
+mod compare;
 mod distributed;
 mod floor;
 mod laws;

@@ -1,13 +1,20 @@
 //! wrk as a second client: what it prints, read.
 
-use super::cell::Cell;
+use super::{LoadError, Taken, first_line, watch};
+use crate::compare::answer::Expected;
+use crate::compare::cell::{Cell, Get};
+use crate::compare::figure::Figures;
+use crate::interrupt::Interrupt;
+use crate::process::Group;
+use nix::unistd::Pid;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// Why wrk gave no figures.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WrkError {
+pub(in crate::compare) enum WrkError {
     /// It failed.
     #[error("wrk failed: {0}")]
     Failed(String),
@@ -18,24 +25,58 @@ pub(super) enum WrkError {
 
 /// What wrk printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Printed {
+struct Printed {
     /// Requests answered.
-    pub(super) requests: u64,
+    requests: u64,
     /// Requests answered per second.
-    pub(super) requests_per_s: f64,
+    requests_per_s: f64,
     /// Socket errors of all kinds and statuses other than 2xx and 3xx.
-    pub(super) errors: u64,
+    errors: u64,
 }
 
-/// wrk with one thread. Its durations are whole seconds.
-pub(super) fn command(program: &Path, url: &str, cell: Cell, duration: Duration) -> Command {
+/// Loads a server by `command`. wrk tells no times that would be comparable, so there are none.
+pub(in crate::compare) fn measure(
+    mut command: Command,
+    server: Pid,
+    expected: Option<&Expected>,
+    interrupt: &Interrupt,
+) -> Result<Taken, LoadError> {
+    let group = Group::watch(server)?;
+    let watched = watch(&mut command, expected, interrupt)?;
+    let server = group.finish()?;
+    let printed = read(&watched.output)?;
+    let errors = (printed.errors > 0).then(|| ("all kinds".to_owned(), printed.errors));
+    Ok(Taken {
+        figures: Figures {
+            requests_per_s: Some(printed.requests_per_s),
+            server_cpu_us_per_request: (printed.requests > 0)
+                .then(|| server.usage.cpu.as_secs_f64() * 1e6 / printed.requests as f64),
+            server_memory_bytes: Some(server.memory.end_bytes as f64),
+            ..Figures::default()
+        },
+        requests: printed.requests,
+        errors: BTreeMap::from_iter(errors),
+        sampled: watched.sampled,
+        client_is_the_limit: false,
+    })
+}
+
+/// wrk with a thread for each CPU. Its durations are whole seconds.
+pub(in crate::compare) fn command(
+    program: &Path,
+    url: &str,
+    cell: Cell,
+    get: Get,
+    cpus: usize,
+    duration: Duration,
+) -> Command {
     let mut command = Command::new(program);
-    command.args(["-t1", &format!("-c{}", cell.connections)]);
+    command.args([&format!("-t{cpus}"), &format!("-c{}", cell.connections)]);
     command.arg(format!("-d{}s", duration.as_secs_f64().ceil().max(1.0)));
-    if cell.close {
+    if get.close {
         command.args(["-H", "Connection: close"]);
     }
-    if let Some(field) = cell.part.field() {
+    if let Some(field) = get.part.field() {
         command.args(["-H", &field]);
     }
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -43,9 +84,9 @@ pub(super) fn command(program: &Path, url: &str, cell: Cell, duration: Duration)
 }
 
 /// The figures in what it printed.
-pub(super) fn read(output: &Output) -> Result<Printed, WrkError> {
+fn read(output: &Output) -> Result<Printed, WrkError> {
     if !output.status.success() {
-        return Err(WrkError::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+        return Err(WrkError::Failed(first_line(&output.stderr)));
     }
     parse(&String::from_utf8_lossy(&output.stdout))
 }

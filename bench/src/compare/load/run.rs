@@ -1,0 +1,196 @@
+//! This program's `run` as the client, in a process of its own.
+
+use super::{LoadError, Taken, first_line, watch};
+use crate::compare::answer::Expected;
+use crate::compare::cell::{Cell, Get, Load, TAILS_SHARE};
+use crate::compare::figure::Figures;
+use crate::compare::options::{KNEE, WARMUP};
+use crate::interrupt::Interrupt;
+use crate::result::RunResult;
+use nix::unistd::Pid;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// What is loaded, by what, where.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::compare) struct Run<'a> {
+    /// This program.
+    pub(in crate::compare) program: &'a Path,
+    pub(in crate::compare) address: SocketAddr,
+    pub(in crate::compare) cell: Cell,
+    pub(in crate::compare) cpus: &'a [usize],
+    pub(in crate::compare) duration: Duration,
+    /// The server's process.
+    pub(in crate::compare) server: Pid,
+    /// The directory that the file set of the SPECweb99-style mix lies in.
+    pub(in crate::compare) file_set: &'a Path,
+    /// A directory for the result.
+    pub(in crate::compare) scratch: &'a Path,
+}
+
+impl Run<'_> {
+    /// Loads a server; for tails twice, first to learn how much it can bear.
+    pub(in crate::compare) fn measure(
+        &self,
+        expected: Option<&Expected>,
+        interrupt: &Interrupt,
+    ) -> Result<Taken, LoadError> {
+        let Load::Tails(_) = self.cell.load else {
+            return self.once(self.duration, None, expected, interrupt);
+        };
+        let knee = self.once(self.duration.min(KNEE), None, expected, interrupt)?;
+        let rate = knee.figures.requests_per_s.unwrap_or_default() * TAILS_SHARE;
+        let taken = self.once(self.duration, Some(rate), expected, interrupt)?;
+        let mut errors = knee.errors;
+        for (kind, count) in taken.errors {
+            *errors.entry(kind).or_default() += count;
+        }
+        Ok(Taken { errors, sampled: knee.sampled + taken.sampled, ..taken })
+    }
+
+    fn once(
+        &self,
+        duration: Duration,
+        rate: Option<f64>,
+        expected: Option<&Expected>,
+        interrupt: &Interrupt,
+    ) -> Result<Taken, LoadError> {
+        let result = self.scratch.join("run.json");
+        let mut command = self.command(duration, rate);
+        command.arg("--json").arg(&result);
+        let watched = watch(&mut command, expected, interrupt)?;
+        let json = fs::read(&result).unwrap_or_default();
+        let result: RunResult = serde_json::from_slice(&json)
+            .map_err(|_| LoadError::Client(first_line(&watched.output.stderr)))?;
+        let [window] = &*result.windows else {
+            return Err(LoadError::Client("it has not measured one window".to_owned()));
+        };
+        let counts = window.counts();
+        let resident = counts.server.known().and_then(|server| server.resident);
+        // A quantile of nothing is none.
+        let response = counts.response().filter(|response| !response.is_empty());
+        let quantile = |quantile| response.as_ref().map(|times| times.quantile_us(quantile));
+        let errors = counts.errors.kinds().map(|(kind, count)| (kind.to_owned(), count));
+        Ok(Taken {
+            figures: Figures {
+                requests_per_s: Some(window.figures().requests_per_s),
+                server_cpu_us_per_request: window.figures().server_cpu_us_per_request,
+                server_memory_bytes: resident.map(|resident| resident.end_bytes as f64),
+                response_p99_us: quantile(0.99),
+                response_p999_us: quantile(0.999),
+                idle_connection_bytes: None,
+            },
+            requests: counts.requests,
+            errors: errors.collect(),
+            sampled: watched.sampled,
+            client_is_the_limit: result.client_is_the_limit() || result.is_behind_schedule(),
+        })
+    }
+
+    /// The command without the place of its result, closed loop unless there is a `rate` per
+    /// second.
+    fn command(&self, duration: Duration, rate: Option<f64>) -> Command {
+        let Self { program, address, cell, cpus, server, .. } = *self;
+        let cpus = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let mut command = Command::new(program);
+        command.args(["run", "--quiet", "--cpus", &cpus]);
+        command.args(["--duration", &milliseconds(duration)]);
+        command.args(["--warmup", &milliseconds(WARMUP)]);
+        command.args(["--server-pid", &server.to_string()]);
+        if cell.load != Load::Web99 {
+            command.args(["--connections", &cell.connections.to_string()]);
+        }
+        match cell.load {
+            Load::Get(get) | Load::Tails(get) => {
+                command.args(["--target", &url(address, get.tls, &get.file_name())]);
+                command.args(["--status", &get.part.status().to_string()]);
+                wish(&mut command, get);
+            }
+            Load::Handshakes { resumed_percent } => {
+                command.args(["--workload", "handshake"]);
+                command.args(["--tls-resume", &resumed_percent.to_string()]);
+                let file = cell.request().map_or(String::new(), |get| get.file_name());
+                command.args(["--target", &url(address, true, &file)]);
+            }
+            Load::Web99 => {
+                command.args(["--workload", "web99", "--mix", "static", "--pacer", "none"]);
+                command.args(["--iterations", "1", "--load", &cell.connections.to_string()]);
+                command.arg("--fileset").arg(self.file_set);
+                command.args(["--target", &url(address, false, "")]);
+            }
+            Load::Idle { tls } => {
+                command.args(["--target", &url(address, tls, "")]);
+            }
+        }
+        if let Some(rate) = rate {
+            command.args(["--rate", &format!("{rate:.0}"), "--arrivals", "poisson"]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+}
+
+/// What kind of request is wished for, beyond the file.
+fn wish(command: &mut Command, get: Get) {
+    command.args(get.close.then_some("--close"));
+    if get.pipeline > 1 {
+        command.args(["--pipeline", &get.pipeline.to_string()]);
+    }
+    if let Some(field) = get.part.field() {
+        command.args(["--header", &field]);
+    }
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{}ms", duration.as_millis())
+}
+
+fn url(address: SocketAddr, tls: bool, path: &str) -> String {
+    format!("{}://{address}/{path}", if tls { "https" } else { "http" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(cell: &str, rate: Option<f64>) -> String {
+        let run = Run {
+            program: Path::new("bench"),
+            address: "127.0.0.1:8000".parse().unwrap(),
+            cell: Cell::named(cell).unwrap(),
+            cpus: &[1, 2],
+            duration: Duration::from_secs(3),
+            server: Pid::from_raw(7),
+            file_set: Path::new("/f"),
+            scratch: Path::new("/s"),
+        };
+        let command = run.command(run.duration, rate);
+        command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn the_command_line_says_what_the_cell_is() {
+        let common = "run --quiet --cpus 1,2 --duration 3000ms --warmup 300ms --server-pid 7 \
+                      --connections 64";
+        assert_eq!(
+            line("1k-pipe16-64", None),
+            format!("{common} --target http://127.0.0.1:8000/1024.bin --status 200 --pipeline 16")
+        );
+        assert_eq!(
+            line("10k-206-64", None),
+            format!(
+                "{common} --target http://127.0.0.1:8000/10240.bin --status 206 --header Range: \
+                 bytes=0-1023"
+            )
+        );
+        assert!(line("102b-close-64", None).ends_with("/102.bin --status 200 --close"));
+        assert!(line("tails-1k-64", Some(7000.4)).ends_with("--rate 7000 --arrivals poisson"));
+        assert!(line("tls-1k-64", None).contains("--target https://127.0.0.1:8000/1024.bin"));
+        let web99 = "--pacer none --iterations 1 --load 64 --fileset /f --target";
+        assert!(line("web99-64", None).contains(web99));
+        assert!(line("tls-resumed-64", None).contains("--workload handshake --tls-resume 100"));
+    }
+}
