@@ -164,6 +164,7 @@ impl<'a> Stage<'a> {
                 wrk::measure(command, server, expected, &self.interrupt)
             }
             _ => Run {
+                certificate: &self.certificate.certificate(),
                 program: &client.program,
                 address: assignment.address,
                 cell,

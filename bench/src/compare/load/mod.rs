@@ -33,6 +33,15 @@ pub(super) enum LoadError {
         /// Of how many.
         connections: usize,
     },
+    #[error(
+        "{full} handshakes were full and {resumed} were resumed, which is not what was asked for"
+    )]
+    Handshakes {
+        /// So many were full.
+        full: u64,
+        /// So many were not.
+        resumed: u64,
+    },
     #[error("{0}")]
     System(#[from] io::Error),
 }

@@ -3,10 +3,12 @@
 use super::{LoadError, Taken, first_line, watch};
 use crate::compare::answer::Expected;
 use crate::compare::cell::{Cell, Get, Load, TAILS_SHARE};
+use crate::compare::certificate::CIPHER;
 use crate::compare::figure::Figures;
 use crate::compare::options::{KNEE, WARMUP};
 use crate::interrupt::Interrupt;
 use crate::result::RunResult;
+use crate::result::window::Handshakes;
 use nix::unistd::Pid;
 use std::fs;
 use std::net::SocketAddr;
@@ -25,6 +27,8 @@ pub(in crate::compare) struct Run<'a> {
     pub(in crate::compare) duration: Duration,
     /// The server's process.
     pub(in crate::compare) server: Pid,
+    /// The certificate that TLS servers have.
+    pub(in crate::compare) certificate: &'a Path,
     /// The directory that the file set of the SPECweb99-style mix lies in.
     pub(in crate::compare) file_set: &'a Path,
     /// A directory for the result.
@@ -69,6 +73,7 @@ impl Run<'_> {
             return Err(LoadError::Client("it has not measured one window".to_owned()));
         };
         let counts = window.counts();
+        check_handshakes(self.cell, counts.handshakes)?;
         let resident = counts.server.known().and_then(|server| server.resident);
         // A quantile of nothing is none.
         let response = counts.response().filter(|response| !response.is_empty());
@@ -110,8 +115,7 @@ impl Run<'_> {
                 wish(&mut command, get);
             }
             Load::Handshakes { resumed_percent } => {
-                command.args(["--workload", "handshake"]);
-                command.args(["--tls-resume", &resumed_percent.to_string()]);
+                command.args(["--close", "--tls-resume", &resumed_percent.to_string()]);
                 let file = cell.request().map_or(String::new(), |get| get.file_name());
                 command.args(["--target", &url(address, true, &file)]);
             }
@@ -125,11 +129,32 @@ impl Run<'_> {
                 command.args(["--target", &url(address, tls, "")]);
             }
         }
+        if cell.tls() {
+            command.args(["--tls-version", "1.3", "--tls-cipher", CIPHER]);
+            command.arg("--cacert").arg(self.certificate);
+        }
         if let Some(rate) = rate {
             command.args(["--rate", &format!("{rate:.0}"), "--arrivals", "poisson"]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command
+    }
+}
+
+/// Refuses figures for handshakes of one kind that were mostly of the other: servers may decline to
+/// resume. (Each connection's first one is full, whatever is asked for.)
+fn check_handshakes(
+    cell: Cell,
+    Handshakes { full, resumed, .. }: Handshakes,
+) -> Result<(), LoadError> {
+    let of_the_other_kind = match cell.load {
+        Load::Handshakes { resumed_percent: 0 } => resumed,
+        Load::Handshakes { resumed_percent: 100 } => full.saturating_sub(cell.connections as u64),
+        _ => 0,
+    };
+    match of_the_other_kind > (full + resumed) / 10 {
+        true => Err(LoadError::Handshakes { full, resumed }),
+        false => Ok(()),
     }
 }
 
@@ -164,11 +189,24 @@ mod tests {
             cpus: &[1, 2],
             duration: Duration::from_secs(3),
             server: Pid::from_raw(7),
+            certificate: Path::new("/c"),
             file_set: Path::new("/f"),
             scratch: Path::new("/s"),
         };
         let command = run.command(run.duration, rate);
         command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn handshakes_of_the_other_kind_are_no_figures_of_this_one() {
+        let check = |resumed_percent, full, resumed| {
+            let made = Handshakes { full, resumed, ..Handshakes::default() };
+            let load = Load::Handshakes { resumed_percent };
+            check_handshakes(Cell { name: "tls", connections: 64, load }, made)
+        };
+        assert!(check(0, 1000, 0).is_ok() && check(100, 64, 100).is_ok());
+        assert!(check(0, 0, 1000).is_err() && check(100, 1000, 0).is_err());
+        assert!(check(50, 500, 500).is_ok());
     }
 
     #[test]
@@ -191,6 +229,8 @@ mod tests {
         assert!(line("tls-1k-64", None).contains("--target https://127.0.0.1:8000/1024.bin"));
         let web99 = "--pacer none --iterations 1 --load 64 --fileset /f --target";
         assert!(line("web99-64", None).contains(web99));
-        assert!(line("tls-resumed-64", None).contains("--workload handshake --tls-resume 100"));
+        assert!(line("tls-resumed-64", None).contains("--close --tls-resume 100"));
+        let tls = "--tls-version 1.3 --tls-cipher TLS_AES_128_GCM_SHA256 --cacert /c";
+        assert!(line("tls-1k-64", None).ends_with(tls) && !line("1k-64", None).contains("--tls"));
     }
 }
