@@ -40,6 +40,8 @@ pub(super) struct Orders {
     pub(super) schedule: Option<Schedule>,
     /// No start is planned from here on.
     pub(super) until: Instant,
+    /// Whether service time counts from the beginning of the connection.
+    pub(super) from_connect: bool,
     /// Whether connections outlast a request.
     pub(super) kept: bool,
     /// How fast the lines of the users are, if they are not as fast as they go.
@@ -124,6 +126,7 @@ pub(super) struct Client<N: Network, W: Workload> {
     pub(super) workload: W,
     pub(super) open_loop: Option<OpenLoop>,
     pub(super) kept: bool,
+    pub(super) from_connect: bool,
     pub(super) timeout: Duration,
     pub(super) connections: Vec<Connection<N::Socket, W::Asked>>,
     pub(super) timers: Timers,
@@ -166,6 +169,7 @@ impl<N: Network, W: Workload> Client<N, W> {
                 free: VecDeque::new(),
             }),
             kept: orders.kept,
+            from_connect: orders.from_connect,
             timeout: orders.timeout,
             connections: (0..count).map(connection).collect(),
             timers,
@@ -407,7 +411,8 @@ impl<N: Network, W: Workload> Client<N, W> {
             return;
         }
         let planned = connection.planned.take();
-        let batch = connection.exchanges.next_batch(&mut self.workload, slot, planned, now);
+        let sent = if self.from_connect { connection.opened } else { now };
+        let batch = connection.exchanges.next_batch(&mut self.workload, slot, planned, sent);
         let Some(bytes) = batch else { return };
         connection.since = now;
         let token = Token { slot: slot as u32, generation: connection.generation };

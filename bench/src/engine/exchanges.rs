@@ -108,13 +108,13 @@ impl<A> Exchanges<A> {
     }
 
     /// The next requests to send, as one buffer. `planned` is the planned start of a request in an
-    /// open loop, which sends one at a time.
+    /// open loop, which sends one at a time; `sent` is from when on service time counts.
     pub(super) fn next_batch<W: Workload<Asked = A>>(
         &mut self,
         workload: &mut W,
         user: usize,
         planned: Option<Instant>,
-        now: Instant,
+        sent: Instant,
     ) -> Option<SendBuf> {
         if !self.may_send() {
             return None;
@@ -133,7 +133,7 @@ impl<A> Exchanges<A> {
                 asked,
                 class,
                 planned,
-                sent: now,
+                sent,
                 response: Awaited::Nothing,
             });
             batch = Some(match batch {

@@ -97,6 +97,9 @@ pub struct Plan {
     pub pipeline: usize,
     /// Whether connections carry more than one request.
     pub kept: bool,
+    /// Whether service time counts from the beginning of the connection and not from the send: for
+    /// connections of one request, where the connection is what is measured.
+    pub from_connect: bool,
     /// How fast the users' lines are; `None` for as fast as it goes.
     pub pace: Option<Pace>,
     /// Over how long the first connections are opened.

@@ -113,6 +113,7 @@ pub(super) fn orders(plan: &Plan, share: &Share, windows: &Windows) -> Orders {
         schedule,
         until: windows.end(),
         kept: plan.kept,
+        from_connect: plan.from_connect,
         pace: plan.pace,
         ramp: plan.ramp,
         timeout: plan.timeout,

@@ -17,6 +17,7 @@
 
 mod file;
 pub mod get;
+pub mod handshake;
 pub mod web96;
 pub mod web99;
 

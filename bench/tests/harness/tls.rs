@@ -196,6 +196,27 @@ fn tls_sessions_are_resumed_in_the_share_asked_for() {
 }
 
 #[test]
+fn tls_handshakes_are_classes_with_times_from_the_beginning_of_the_connection() {
+    let Some(nginx) = Nginx::start() else { return };
+    let words = ["--workload", "handshake", "--tls-resume", "50"];
+    let result = measured(&nginx.url("1k"), &words);
+    let window = &result["windows"][0]["counts"];
+    let classes = window["classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 2);
+    for (class, name) in classes.iter().zip(["full", "resumed"]) {
+        assert_eq!(class["name"], name);
+        assert!(class["requests"].as_u64().unwrap() > 0, "{name}");
+        // The connect and the handshake come before the request, and count.
+        let p50 = |latencies: &serde_json::Value| latencies["summary"]["p50_us"].as_f64().unwrap();
+        assert!(p50(&class["service"]) > p50(&window["connect"]), "{name}");
+    }
+    assert_eq!(
+        result["load"]["parameters"]["service_time_from"],
+        "the beginning of the connection"
+    );
+}
+
+#[test]
 fn tls_verifies_the_certificate_if_told_who_vouches_for_it() {
     let Some(nginx) = Nginx::start() else { return };
     let certificate = nginx.certificate();

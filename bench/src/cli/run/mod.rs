@@ -38,6 +38,7 @@ use watch::Watch;
   onering-bench run --target http://127.0.0.1:8080/ --close --connections 64
   onering-bench run --workload web99-ssl --target https://127.0.0.1:8443/ --load 100
   onering-bench run --target https://127.0.0.1:8443/ --close --tls-resume 90 --tls-version 1.3
+  onering-bench run --workload handshake --target https://127.0.0.1:8443/ --tls-resume 90
   onering-bench run --workload web99 --target http://127.0.0.1:8080/ --load 100 --duration 120s
   onering-bench run --target http://127.0.0.1:8080/ --header Range:bytes=0-99 --status 206
 
@@ -122,6 +123,8 @@ enum Workload {
     /// GET of the targets in turn
     #[default]
     Get,
+    /// TLS handshakes: a connection, one request and the close, full and resumed told apart
+    Handshake,
     /// SPECweb99-style: 70 % static and 30 % dynamic requests for a file set, on lines of 400 kbit/s
     Web99,
     /// The same over TLS
@@ -155,6 +158,7 @@ impl Arguments {
         let targets = Targets::read(&self.target, &self.allow_target)?;
         match self.workload {
             Workload::Get => self.get(targets),
+            Workload::Handshake => self.handshake(targets),
             Workload::Web99 => self.web99("web99", Scheme::Http, &targets),
             Workload::Web99Ssl => self.web99("web99-ssl", Scheme::Https, &targets),
             Workload::Web96 => self.web96(&targets),
@@ -191,6 +195,7 @@ impl Arguments {
             connections: self.connections as usize,
             pipeline: self.pipeline as usize,
             kept,
+            from_connect: false,
             pace: None,
             // All at once would be a burst that no later moment has.
             ramp: self.warmup / 2,

@@ -115,7 +115,8 @@ impl Run<'_> {
                 wish(&mut command, get);
             }
             Load::Handshakes { resumed_percent } => {
-                command.args(["--close", "--tls-resume", &resumed_percent.to_string()]);
+                command.args(["--workload", "handshake"]);
+                command.args(["--tls-resume", &resumed_percent.to_string()]);
                 let file = cell.request().map_or(String::new(), |get| get.file_name());
                 command.args(["--target", &url(address, true, &file)]);
             }
@@ -229,7 +230,7 @@ mod tests {
         assert!(line("tls-1k-64", None).contains("--target https://127.0.0.1:8000/1024.bin"));
         let web99 = "--pacer none --iterations 1 --load 64 --fileset /f --target";
         assert!(line("web99-64", None).contains(web99));
-        assert!(line("tls-resumed-64", None).contains("--close --tls-resume 100"));
+        assert!(line("tls-resumed-64", None).contains("--workload handshake --tls-resume 100"));
         let tls = "--tls-version 1.3 --tls-cipher TLS_AES_128_GCM_SHA256 --cacert /c";
         assert!(line("tls-1k-64", None).ends_with(tls) && !line("1k-64", None).contains("--tls"));
     }

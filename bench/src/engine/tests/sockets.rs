@@ -36,6 +36,7 @@ pub(in crate::engine) fn plan(address: SocketAddr) -> Run {
             connections: 4,
             pipeline: 1,
             kept: true,
+            from_connect: false,
             pace: None,
             ramp: Duration::ZERO,
             answer_bytes: 1024,

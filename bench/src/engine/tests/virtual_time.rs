@@ -36,6 +36,7 @@ fn plan(model: Model, connections: usize) -> Plan {
         connections,
         pipeline: 1,
         kept: true,
+        from_connect: false,
         pace: None,
         ramp: Duration::ZERO,
         answer_bytes: 1,
