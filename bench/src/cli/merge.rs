@@ -1,7 +1,7 @@
 //! `onering-bench merge`.
 
 use super::report::read_all;
-use super::{CommandError, Verdict, print_text, write_json};
+use super::{CommandError, Outputs, Verdict, write_json};
 use std::path::PathBuf;
 
 /// Join the results of several generators that loaded one server at the same time.
@@ -35,7 +35,7 @@ impl Arguments {
             all = all.merge(result).map_err(|reason| CommandError::Unlike { file, reason })?;
         }
         write_json(&self.json, &all)?;
-        print_text(Some(&self.json), &all);
+        Outputs { json: Some(&self.json), html: None }.print(&all);
         Ok(Verdict::Clean)
     }
 }

@@ -17,6 +17,7 @@ use crate::tls::TlsOptionsError;
 use crate::workload::web99::control::ControlError;
 use crate::workload::web99::parameters::ParametersError;
 use clap::{Parser, Subcommand};
+use nix::unistd::{AccessFlags, access};
 use onering_fileset::plan::PlanError;
 use std::fmt;
 use std::io;
@@ -48,23 +49,23 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Floor(floor::Arguments),
     Run(Box<run::Arguments>),
     Sweep(sweep::Arguments),
+    Compare(Box<compare::Arguments>),
     Report(report::Arguments),
     Merge(merge::Arguments),
-    Compare(Box<compare::Arguments>),
+    Floor(floor::Arguments),
 }
 
 /// Does what the command line says; prints results to standard output, errors to standard error.
 pub fn main(cli: &Cli) -> ExitCode {
     let result = match &cli.command {
-        Command::Floor(arguments) => arguments.execute(),
         Command::Run(arguments) => arguments.execute(),
         Command::Sweep(arguments) => arguments.execute(),
+        Command::Compare(arguments) => arguments.execute(),
         Command::Report(arguments) => arguments.execute(),
         Command::Merge(arguments) => arguments.execute(),
-        Command::Compare(arguments) => arguments.execute(),
+        Command::Floor(arguments) => arguments.execute(),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
@@ -100,6 +101,17 @@ enum CommandError {
     Tls(#[from] TlsOptionsError),
     #[error("{0}")]
     Usage(&'static str),
+    #[error(
+        "--workload {workload} has no use for {option}\n  fix: leave it out, or name another --workload"
+    )]
+    Foreign { option: &'static str, workload: String },
+    #[error("{option} is an option of sweep\n  fix: write it before the options of run")]
+    Behind { option: &'static str },
+    #[error(
+        "sweep has no use for {option}: it makes many runs, each at a rate of its own\n  fix: leave it \
+         out; rates are searched between --from and --most"
+    )]
+    OfOneRun { option: &'static str },
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
@@ -138,6 +150,9 @@ impl CommandError {
             Self::Target(_)
             | Self::Tls(_)
             | Self::Usage(_)
+            | Self::Foreign { .. }
+            | Self::Behind { .. }
+            | Self::OfOneRun { .. }
             | Self::StartAt(_)
             | Self::Read(_)
             | Self::Unlike { .. }
@@ -145,6 +160,13 @@ impl CommandError {
             | Self::FileSetPlan(_)
             | Self::FileSet(_) => 2,
             Self::NothingMeasured => 130,
+            Self::Write { error, .. } => match error.kind() {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::IsADirectory => 2,
+                io::ErrorKind::PermissionDenied => 4,
+                _ => 3,
+            },
             Self::Sweep(error) => error.exit_code(),
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,
@@ -170,7 +192,7 @@ fn write_json(path: &Path, result: &impl serde::Serialize) -> Result<(), Command
 
 /// Writes a file, `-` meaning standard output.
 fn write(path: &Path, contents: &[u8]) -> Result<(), CommandError> {
-    let written = if path == Path::new("-") {
+    let written = if is_stdout(path) {
         use std::io::Write;
         io::stdout().write_all(contents)
     } else {
@@ -183,10 +205,58 @@ fn failed(path: &Path, error: io::Error) -> CommandError {
     CommandError::Write { path: path.to_owned(), error }
 }
 
-/// Prints a result, unless standard output already is its JSON.
-fn print_text(json: Option<&Path>, text: &impl fmt::Display) {
-    if json != Some(Path::new("-")) {
-        print!("{text}");
+/// The files that a command writes besides what it prints, at most one of them standard output.
+struct Outputs<'p> {
+    json: Option<&'p Path>,
+    html: Option<&'p Path>,
+}
+
+impl<'p> Outputs<'p> {
+    fn paths(&self) -> impl Iterator<Item = &'p Path> {
+        [self.json, self.html].into_iter().flatten()
+    }
+
+    /// Whether standard output is one of the files, so that nothing else may be printed there.
+    fn take_stdout(&self) -> bool {
+        self.paths().any(is_stdout)
+    }
+
+    /// Refuses, before anything is measured, what could not be written afterwards.
+    fn check(&self) -> Result<(), CommandError> {
+        if self.paths().filter(|path| is_stdout(path)).count() > 1 {
+            return Err(CommandError::Usage(
+                "--json and --html cannot both be -, standard output\n  fix: name a file for one of \
+                 them",
+            ));
+        }
+        let mut files = self.paths().filter(|path| !is_stdout(path));
+        files.try_for_each(|path| is_writable(path).map_err(|error| failed(path, error)))
+    }
+
+    /// Prints a result, unless standard output is one of the files.
+    fn print(&self, text: &impl fmt::Display) {
+        if !self.take_stdout() {
+            print!("{text}");
+        }
+    }
+}
+
+/// `-`.
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Whether a file can be written. It is not opened: there may be nothing to write in the end, and
+/// whoever reads from a pipe would see it end.
+fn is_writable(path: &Path) -> io::Result<()> {
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(_) => Ok(access(path, AccessFlags::W_OK)?),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+            Ok(access(directory.unwrap_or(Path::new(".")), AccessFlags::W_OK)?)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -215,6 +285,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_refused_before_anything_is_measured() {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        let check = |json: &Path, html: &Path| {
+            Outputs { json: Some(json), html: Some(html) }
+                .check()
+                .map_err(|error| error.exit_code())
+        };
+        let (json, html) = (here.join("a.json"), here.join("a.html"));
+        assert_eq!(check(&json, &html), Ok(()));
+        assert!(!json.exists(), "a check leaves nothing behind");
+        assert_eq!(check(Path::new("-"), &html), Ok(()));
+        assert_eq!(check(Path::new("-"), Path::new("-")), Err(2));
+        assert_eq!(check(here, &html), Err(2));
+        assert_eq!(check(&here.join("missing/a.json"), &html), Err(2));
+        std::fs::write(&json, "an earlier result").unwrap();
+        assert_eq!(check(&json, &html), Ok(()));
+        assert_eq!(std::fs::read(&json).unwrap(), b"an earlier result");
+        assert_eq!(check(&json.join("a.json"), &html), Err(2));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `onering-bench report`.
 
-use super::{CommandError, Verdict, write_json};
+use super::{CommandError, Outputs, Verdict, write_json};
 use crate::result::{RunResult, html};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Show results again, as text or as a page with charts.
 ///
@@ -31,6 +31,8 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        let outputs = Outputs { json: self.json.as_deref(), html: self.html.as_deref() };
+        outputs.check()?;
         let results = read_all(&self.files)?;
         if let Some(path) = &self.html {
             super::write(path, html::report(&results).as_bytes())?;
@@ -43,8 +45,7 @@ impl Arguments {
                 write_json(path, &several)?;
             }
         }
-        let is_taken = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        if !is_taken(&self.html) && !is_taken(&self.json) {
+        if !outputs.take_stdout() {
             for (name, result) in &results {
                 if results.len() > 1 {
                     println!("== {name}");
