@@ -202,6 +202,13 @@ pub struct ScheduleTally {
     pub lag: Latencies,
 }
 
+impl ScheduleTally {
+    /// Planned starts that waited for a connection: for all others lateness was recorded.
+    pub fn waited(&self) -> u64 {
+        self.planned.saturating_sub(self.lag.0.len())
+    }
+}
+
 /// Counted over some time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {

@@ -4,7 +4,7 @@ use super::client::UserTally;
 use super::collector::Measured;
 use super::server::Known;
 use crate::process::{Consumption, ProcessError, Usage};
-use crate::result::cost::{ClientCost, Resident, ServerCost, ServerUsage};
+use crate::result::cost::{CLIENT_LIMIT, ClientCost, Resident, ServerCost, ServerUsage};
 use crate::result::latencies::Latencies;
 use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Second, Window};
 use crate::tally::{ClassTally, ScheduleTally, Tally};
@@ -15,6 +15,10 @@ const CONFORMING_BITS_PER_S: f64 = 320_000.0;
 
 /// A connection conforms with fewer errors than this share of its operations.
 const CONFORMING_ERROR_SHARE: f64 = 0.01;
+
+/// A generator without time left is behind its schedule if more than this share of the planned
+/// starts waited for a connection: nobody knows whom they waited for.
+const WAITED_SHARE: f64 = 0.01;
 
 /// A window of the result. `paced` says whether there were lines, so that users conform or do not;
 /// `server` is what was known of the server, if its process was named.
@@ -27,6 +31,8 @@ pub(super) fn window(
 ) -> Window {
     let Measured { tally, .. } = &measured;
     let conformity = paced.then(|| conformity(&measured.users, tally.connects));
+    let busiest = measured.busiest_thread.as_secs_f64();
+    let busy = busiest > CLIENT_LIMIT * measured.duration.as_secs_f64();
     Window::new(Counts {
         name,
         begin_unix_ns: ns(measured.begin_unix),
@@ -45,7 +51,7 @@ pub(super) fn window(
         classes: classes.iter().zip(&tally.classes).map(class).collect(),
         connect: Latencies::from(tally.connect.histogram()),
         tls: Latencies::from(tally.tls.histogram()),
-        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, tally)),
+        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, tally, busy)),
         seconds: measured.seconds.iter().map(second).collect(),
         client: ClientCost {
             usage: measured.usage.into(),
@@ -78,13 +84,15 @@ fn second((&unix_s, tally): (&u64, &Tally)) -> Second {
     }
 }
 
-fn plan_kept(schedule: &ScheduleTally, tally: &Tally) -> Schedule {
+/// `busy`: a thread of the generator had no time left.
+fn plan_kept(schedule: &ScheduleTally, tally: &Tally, busy: bool) -> Schedule {
+    let waited = schedule.waited() as f64 > WAITED_SHARE * schedule.planned as f64;
     Schedule {
         planned: schedule.planned,
         never_sent: schedule.unsent,
         unanswered: schedule.unanswered,
         lag: Latencies::from(schedule.lag.histogram()),
-        behind: tally.is_behind(),
+        behind: tally.is_behind() || (busy && waited),
     }
 }
 
@@ -112,14 +120,15 @@ fn cost(usage: Option<Result<Usage, ProcessError>>, known: Option<Option<Known>>
     }
 }
 
-/// What the users of a paced run have come to. A user's bit rate is that of its operations' time,
-/// connecting and waiting for the server included.
+/// What the users of a paced run have come to. A user's bit rate is that of all its time: connecting,
+/// waiting for the server, and what came to nothing are in it.
 fn conformity(users: &[UserTally], opened: u64) -> Conformity {
     let mut sums =
         Conformity { requested_connections: users.len() as u64, opened, ..Conformity::default() };
     for user in users {
-        let busy_s = user.busy.as_secs_f64();
-        let bits_per_s = if busy_s > 0.0 { user.received_bytes as f64 * 8.0 / busy_s } else { 0.0 };
+        let elapsed_s = user.elapsed.as_secs_f64();
+        let bits = user.received_bytes as f64 * 8.0;
+        let bits_per_s = if elapsed_s > 0.0 { bits / elapsed_s } else { 0.0 };
         let few_errors = (user.errors as f64) < CONFORMING_ERROR_SHARE * user.operations as f64
             || user.errors == 0;
         let conforms = bits_per_s >= CONFORMING_BITS_PER_S && few_errors;
@@ -142,7 +151,7 @@ mod tests {
 
     fn user(operations: u64, kbit: u64, busy_ms: u64, errors: u64) -> UserTally {
         let busy = Duration::from_millis(busy_ms);
-        UserTally { operations, received_bytes: kbit * 125, busy, errors }
+        UserTally { operations, busy, received_bytes: kbit * 125, elapsed: busy, errors }
     }
 
     #[test]
@@ -163,5 +172,20 @@ mod tests {
         assert_eq!((sums.operations, sums.opened), (600, 37));
         assert_eq!(sums.response_ns_sum, 5_000_000_000);
         assert_eq!(sums.bits_per_s_sum, 1_659_000);
+        let waits = UserTally { elapsed: Duration::from_millis(1100), ..users[0] };
+        let sums = conformity(&[waits], 0);
+        assert_eq!((sums.conforming_connections, sums.response_ns_sum), (0, 1_000_000_000));
+    }
+
+    #[test]
+    fn a_generator_without_time_left_is_behind_if_starts_waited_for_a_connection() {
+        let behind = |waited: u64, busy| {
+            let mut schedule = ScheduleTally { planned: 1000, ..ScheduleTally::default() };
+            (waited..1000).for_each(|_| schedule.lag.record(Duration::from_micros(5)));
+            let tally = Tally { schedule: Some(schedule.clone()), ..Tally::default() };
+            plan_kept(&schedule, &tally, busy).behind
+        };
+        assert!(behind(11, true) && behind(1000, true));
+        assert!(!behind(10, true) && !behind(1000, false));
     }
 }
