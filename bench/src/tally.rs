@@ -279,12 +279,6 @@ impl Tally {
         }
     }
 
-    /// Counts a connection on which TLS has failed.
-    pub fn tls_failed(&mut self, error: TlsError) {
-        self.errors.tls += 1;
-        self.tls_failure.get_or_insert(error);
-    }
-
     /// Takes in the counts of another, which has the same classes.
     pub fn add(&mut self, other: &Self) {
         for (class, other) in self.classes.iter_mut().zip(&other.classes) {
@@ -332,6 +326,21 @@ impl Tally {
             |latencies: &Latencies| latencies.0.value_at_quantile(LAG_QUANTILE) as f64;
         let late = at_quantile(&schedule.lag);
         late > LAG.as_nanos() as f64 && late > LAG_SHARE * at_quantile(&self.waiting())
+    }
+
+    /// Whether requests wait in line for a connection to come free: whether some were never sent, or
+    /// their response time is above their service time by more than `LAG` and a good part.
+    pub fn is_queueing(&self) -> bool {
+        let Some(schedule) = &self.schedule else { return false };
+        let service = self.classes.iter().fold(Latencies::new(), |mut sum, class| {
+            sum.add(&class.service);
+            sum
+        });
+        let at_quantile =
+            |latencies: &Latencies| latencies.0.value_at_quantile(LAG_QUANTILE) as f64;
+        let response = at_quantile(&self.waiting());
+        let waited = response - at_quantile(&service);
+        schedule.unsent > 0 || (waited > LAG.as_nanos() as f64 && waited > LAG_SHARE * response)
     }
 
     /// Right responses of all classes.

@@ -4,10 +4,10 @@ use super::client::UserTally;
 use super::collector::Measured;
 use super::server::Known;
 use crate::process::{Consumption, ProcessError, Usage};
-use crate::result::cost::{ClientCost, Resident, ServerCost, ServerUsage};
+use crate::result::cost::{CLIENT_LIMIT, ClientCost, Resident, ServerCost, ServerUsage};
 use crate::result::latencies::Latencies;
-use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Second, Window};
-use crate::tally::{ClassTally, ScheduleTally, Tally};
+use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Window};
+use crate::tally::{ClassTally, ScheduleTally};
 use std::time::Duration;
 
 /// A connection conforms from here on, bit/s. Both limits are those of the SPECweb99-style workload.
@@ -45,8 +45,8 @@ pub(super) fn window(
         classes: classes.iter().zip(&tally.classes).map(class).collect(),
         connect: Latencies::from(tally.connect.histogram()),
         tls: Latencies::from(tally.tls.histogram()),
-        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, tally)),
-        seconds: measured.seconds.iter().map(second).collect(),
+        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, &measured)),
+        seconds: measured.seconds.into_values().collect(),
         client: ClientCost {
             usage: measured.usage.into(),
             busiest_thread_ns: ns(measured.busiest_thread),
@@ -68,23 +68,18 @@ fn class((name, tally): (&String, &ClassTally)) -> Class {
     }
 }
 
-fn second((&unix_s, tally): (&u64, &Tally)) -> Second {
-    Second {
-        unix_s,
-        requests: tally.requests(),
-        received_bytes: tally.received_bytes,
-        errors: tally.errors.total(),
-        latencies: Latencies::from(tally.waiting().histogram()),
-    }
-}
-
-fn plan_kept(schedule: &ScheduleTally, tally: &Tally) -> Schedule {
+/// A generator is behind where it acts late although a connection is free; and also where requests wait
+/// for connections while a thread has no time left, because it works or others have its CPU: answers may
+/// have come that it has not looked at.
+fn plan_kept(schedule: &ScheduleTally, measured: &Measured) -> Schedule {
+    let busiest = measured.busiest_with_waits.as_secs_f64() / measured.duration.as_secs_f64();
+    let tally = &measured.tally;
     Schedule {
         planned: schedule.planned,
         never_sent: schedule.unsent,
         unanswered: schedule.unanswered,
         lag: Latencies::from(schedule.lag.histogram()),
-        behind: tally.is_behind(),
+        behind: tally.is_behind() || (busiest > CLIENT_LIMIT && tally.is_queueing()),
     }
 }
 
@@ -139,10 +134,36 @@ fn ns(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tally::Tally;
+    use std::collections::BTreeMap;
 
     fn user(operations: u64, kbit: u64, busy_ms: u64, errors: u64) -> UserTally {
         let busy = Duration::from_millis(busy_ms);
         UserTally { operations, received_bytes: kbit * 125, busy, errors }
+    }
+
+    #[test]
+    fn a_generator_without_time_left_that_lets_requests_wait_is_behind() {
+        let measured = |busy_ms, unsent| {
+            let schedule = ScheduleTally { planned: 100, unsent, ..ScheduleTally::default() };
+            let measured = Measured {
+                begin_unix: Duration::from_secs(1),
+                duration: Duration::from_secs(1),
+                tally: Tally { schedule: Some(schedule.clone()), ..Tally::default() },
+                usage: Usage::default(),
+                busiest_thread: Duration::ZERO,
+                busiest_with_waits: Duration::from_millis(busy_ms),
+                enters: 0,
+                server: None,
+                seconds: BTreeMap::new(),
+                users: Vec::new(),
+            };
+            plan_kept(&schedule, &measured).behind
+        };
+        assert!(measured(990, 1));
+        // The server is what is waited for, or nothing is.
+        assert!(!measured(500, 100));
+        assert!(!measured(990, 0));
     }
 
     #[test]
