@@ -120,7 +120,7 @@ fn an_interrupt_prints_what_was_measured_so_far() {
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{all}{rest}");
+    assert_eq!(output.status.code(), Some(130), "{all}{rest}");
     let comparison = result(directory.path());
     assert!(comparison.interrupted);
     assert!((1..200).contains(&comparison.measurements.len()));
