@@ -202,6 +202,13 @@ pub struct ScheduleTally {
     pub lag: Latencies,
 }
 
+impl ScheduleTally {
+    /// Planned starts that waited for a connection: for all others lateness was recorded.
+    pub fn waited(&self) -> u64 {
+        self.planned.saturating_sub(self.lag.0.len())
+    }
+}
+
 /// Counted over some time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
@@ -326,21 +333,6 @@ impl Tally {
             |latencies: &Latencies| latencies.0.value_at_quantile(LAG_QUANTILE) as f64;
         let late = at_quantile(&schedule.lag);
         late > LAG.as_nanos() as f64 && late > LAG_SHARE * at_quantile(&self.waiting())
-    }
-
-    /// Whether requests wait in line for a connection to come free: whether some were never sent, or
-    /// their response time is above their service time by more than `LAG` and a good part.
-    pub fn is_queueing(&self) -> bool {
-        let Some(schedule) = &self.schedule else { return false };
-        let service = self.classes.iter().fold(Latencies::new(), |mut sum, class| {
-            sum.add(&class.service);
-            sum
-        });
-        let at_quantile =
-            |latencies: &Latencies| latencies.0.value_at_quantile(LAG_QUANTILE) as f64;
-        let response = at_quantile(&self.waiting());
-        let waited = response - at_quantile(&service);
-        schedule.unsent > 0 || (waited > LAG.as_nanos() as f64 && waited > LAG_SHARE * response)
     }
 
     /// Right responses of all classes.

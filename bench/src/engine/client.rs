@@ -103,10 +103,12 @@ pub(super) struct Paced {
 pub(super) struct UserTally {
     /// Operations that are over.
     pub(super) operations: u64,
-    /// Bytes received by them.
-    pub(super) received_bytes: u64,
     /// What they took together.
     pub(super) busy: Duration,
+    /// Bytes received by them, and by the one that is under way.
+    pub(super) received_bytes: u64,
+    /// What passed meanwhile: `busy`, what was lost, and what the one that is under way has taken.
+    pub(super) elapsed: Duration,
     /// Operations that failed or were not right.
     pub(super) errors: u64,
 }
@@ -201,8 +203,16 @@ impl<N: Network, W: Workload> Client<N, W> {
         self.tally.take()
     }
 
-    /// What the users have done since this was last called.
+    /// What the users have done since this was last called. What they are about counts as far as it
+    /// has come: a server that stands still at the end has not been fast.
     pub(super) fn take_users(&mut self) -> Vec<UserTally> {
+        let now = self.network.now();
+        for (user, connection) in self.users.iter_mut().zip(&self.connections) {
+            if !matches!(connection.awaits, Awaits::Start) {
+                user.received_bytes += connection.operation.received_bytes;
+                user.elapsed += now.saturating_duration_since(connection.operation.began);
+            }
+        }
         let zero = vec![UserTally::default(); self.users.len()];
         std::mem::replace(&mut self.users, zero)
     }
@@ -371,6 +381,9 @@ impl<N: Network, W: Workload> Client<N, W> {
         if let Some(paced) = &mut connection.paced
             && paced.over.take_if(|over| *over <= at).is_some()
         {
+            // That this moment is met late is the generator's; whatever passes from here on, a connect
+            // among it, is the server's.
+            paced.line.ask(now);
             self.over(slot, at);
             match self.connections[slot].awaits {
                 Awaits::Responses(_) => self.go_on(slot, now),
@@ -393,9 +406,11 @@ impl<N: Network, W: Workload> Client<N, W> {
     /// An operation of the user is over, and the next may begin.
     pub(super) fn over(&mut self, slot: usize, at: Instant) {
         let (connection, user) = (&mut self.connections[slot], &mut self.users[slot]);
+        let took = at.saturating_duration_since(connection.operation.began);
         user.operations += 1;
+        user.busy += took;
         user.received_bytes += connection.operation.received_bytes;
-        user.busy += at.saturating_duration_since(connection.operation.began);
+        user.elapsed += took;
         connection.operation = Operation { began: at, received_bytes: 0 };
     }
 
@@ -426,8 +441,7 @@ impl<N: Network, W: Workload> Client<N, W> {
         let token = Token { slot: slot as u32, generation: connection.generation };
         self.tally.sent_bytes += bytes.len() as u64;
         self.network.send(socket, bytes, token);
-        if let Some(paced) = &mut connection.paced {
-            paced.line.ask(now);
+        if connection.paced.is_some() {
             self.ask_for_bytes(slot, now);
         }
     }
@@ -470,11 +484,14 @@ impl<N: Network, W: Workload> Client<N, W> {
 
     /// What was under way on the connection is lost, and its planned start with it.
     fn fail(&mut self, slot: usize, next: Awaits<N::Socket>) {
-        self.users[slot].errors += 1;
+        let now = self.network.now();
         self.give_up(slot, next);
-        let connection = &mut self.connections[slot];
+        let (connection, user) = (&mut self.connections[slot], &mut self.users[slot]);
+        user.errors += 1;
+        // What came of it is worth nothing, and was waited for all the same.
+        user.elapsed += now.saturating_duration_since(connection.operation.began);
         connection.planned = None;
-        connection.operation = Operation { began: self.network.now(), received_bytes: 0 };
+        connection.operation = Operation { began: now, received_bytes: 0 };
         if let Some(paced) = &mut connection.paced {
             paced.line.lost();
             paced.over = None;

@@ -7,7 +7,7 @@ use crate::process::{Consumption, ProcessError, Usage};
 use crate::result::cost::{CLIENT_LIMIT, ClientCost, Resident, ServerCost, ServerUsage};
 use crate::result::latencies::Latencies;
 use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Window};
-use crate::tally::{ClassTally, ScheduleTally};
+use crate::tally::{ClassTally, ScheduleTally, Tally};
 use std::time::Duration;
 
 /// A connection conforms from here on, bit/s. Both limits are those of the SPECweb99-style workload.
@@ -15,6 +15,10 @@ const CONFORMING_BITS_PER_S: f64 = 320_000.0;
 
 /// A connection conforms with fewer errors than this share of its operations.
 const CONFORMING_ERROR_SHARE: f64 = 0.01;
+
+/// A generator without time left is behind its schedule if more than this share of the planned
+/// starts waited for a connection: nobody knows whom they waited for.
+const WAITED_SHARE: f64 = 0.01;
 
 /// A window of the result. `paced` says whether there were lines, so that users conform or do not;
 /// `server` is what was known of the server, if its process was named.
@@ -27,6 +31,9 @@ pub(super) fn window(
 ) -> Window {
     let Measured { tally, .. } = &measured;
     let conformity = paced.then(|| conformity(&measured.users, tally.connects));
+    // While others have its CPU, a thread is as late as one that has too much to do.
+    let busiest = measured.busiest_with_waits.as_secs_f64();
+    let busy = busiest > CLIENT_LIMIT * measured.duration.as_secs_f64();
     Window::new(Counts {
         name,
         begin_unix_ns: ns(measured.begin_unix),
@@ -45,7 +52,7 @@ pub(super) fn window(
         classes: classes.iter().zip(&tally.classes).map(class).collect(),
         connect: Latencies::from(tally.connect.histogram()),
         tls: Latencies::from(tally.tls.histogram()),
-        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, &measured)),
+        schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, tally, busy)),
         seconds: measured.seconds.into_values().collect(),
         client: ClientCost {
             usage: measured.usage.into(),
@@ -68,18 +75,15 @@ fn class((name, tally): (&String, &ClassTally)) -> Class {
     }
 }
 
-/// A generator is behind where it acts late although a connection is free; and also where requests wait
-/// for connections while a thread has no time left, because it works or others have its CPU: answers may
-/// have come that it has not looked at.
-fn plan_kept(schedule: &ScheduleTally, measured: &Measured) -> Schedule {
-    let busiest = measured.busiest_with_waits.as_secs_f64() / measured.duration.as_secs_f64();
-    let tally = &measured.tally;
+/// `busy`: a thread of the generator had no time left.
+fn plan_kept(schedule: &ScheduleTally, tally: &Tally, busy: bool) -> Schedule {
+    let waited = schedule.waited() as f64 > WAITED_SHARE * schedule.planned as f64;
     Schedule {
         planned: schedule.planned,
         never_sent: schedule.unsent,
         unanswered: schedule.unanswered,
         lag: Latencies::from(schedule.lag.histogram()),
-        behind: tally.is_behind() || (busiest > CLIENT_LIMIT && tally.is_queueing()),
+        behind: tally.is_behind() || (busy && waited),
     }
 }
 
@@ -107,14 +111,15 @@ fn cost(usage: Option<Result<Usage, ProcessError>>, known: Option<Option<Known>>
     }
 }
 
-/// What the users of a paced run have come to. A user's bit rate is that of its operations' time,
-/// connecting and waiting for the server included.
+/// What the users of a paced run have come to. A user's bit rate is that of all its time: connecting,
+/// waiting for the server, and what came to nothing are in it.
 fn conformity(users: &[UserTally], opened: u64) -> Conformity {
     let mut sums =
         Conformity { requested_connections: users.len() as u64, opened, ..Conformity::default() };
     for user in users {
-        let busy_s = user.busy.as_secs_f64();
-        let bits_per_s = if busy_s > 0.0 { user.received_bytes as f64 * 8.0 / busy_s } else { 0.0 };
+        let elapsed_s = user.elapsed.as_secs_f64();
+        let bits = user.received_bytes as f64 * 8.0;
+        let bits_per_s = if elapsed_s > 0.0 { bits / elapsed_s } else { 0.0 };
         let few_errors = (user.errors as f64) < CONFORMING_ERROR_SHARE * user.operations as f64
             || user.errors == 0;
         let conforms = bits_per_s >= CONFORMING_BITS_PER_S && few_errors;
@@ -134,36 +139,10 @@ fn ns(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tally::Tally;
-    use std::collections::BTreeMap;
 
     fn user(operations: u64, kbit: u64, busy_ms: u64, errors: u64) -> UserTally {
         let busy = Duration::from_millis(busy_ms);
-        UserTally { operations, received_bytes: kbit * 125, busy, errors }
-    }
-
-    #[test]
-    fn a_generator_without_time_left_that_lets_requests_wait_is_behind() {
-        let measured = |busy_ms, unsent| {
-            let schedule = ScheduleTally { planned: 100, unsent, ..ScheduleTally::default() };
-            let measured = Measured {
-                begin_unix: Duration::from_secs(1),
-                duration: Duration::from_secs(1),
-                tally: Tally { schedule: Some(schedule.clone()), ..Tally::default() },
-                usage: Usage::default(),
-                busiest_thread: Duration::ZERO,
-                busiest_with_waits: Duration::from_millis(busy_ms),
-                enters: 0,
-                server: None,
-                seconds: BTreeMap::new(),
-                users: Vec::new(),
-            };
-            plan_kept(&schedule, &measured).behind
-        };
-        assert!(measured(990, 1));
-        // The server is what is waited for, or nothing is.
-        assert!(!measured(500, 100));
-        assert!(!measured(990, 0));
+        UserTally { operations, busy, received_bytes: kbit * 125, elapsed: busy, errors }
     }
 
     #[test]
@@ -184,5 +163,20 @@ mod tests {
         assert_eq!((sums.operations, sums.opened), (600, 37));
         assert_eq!(sums.response_ns_sum, 5_000_000_000);
         assert_eq!(sums.bits_per_s_sum, 1_659_000);
+        let waits = UserTally { elapsed: Duration::from_millis(1100), ..users[0] };
+        let sums = conformity(&[waits], 0);
+        assert_eq!((sums.conforming_connections, sums.response_ns_sum), (0, 1_000_000_000));
+    }
+
+    #[test]
+    fn a_generator_without_time_left_is_behind_if_starts_waited_for_a_connection() {
+        let behind = |waited: u64, busy| {
+            let mut schedule = ScheduleTally { planned: 1000, ..ScheduleTally::default() };
+            (waited..1000).for_each(|_| schedule.lag.record(Duration::from_micros(5)));
+            let tally = Tally { schedule: Some(schedule.clone()), ..Tally::default() };
+            plan_kept(&schedule, &tally, busy).behind
+        };
+        assert!(behind(11, true) && behind(1000, true));
+        assert!(!behind(10, true) && !behind(1000, false));
     }
 }

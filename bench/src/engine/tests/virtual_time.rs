@@ -190,8 +190,14 @@ fn a_server_that_refuses_is_asked_again_by_and_by() {
     }
 }
 
-/// A SPECweb99-style run against a responder that does everything right, at once.
-fn web99(users: u32, pace: Pace, seconds: u32, service: Duration) -> Vec<Counts> {
+/// A SPECweb99-style run in two windows against a responder that does everything right, at once,
+/// unless `adapt` has it otherwise.
+fn web99(
+    users: u32,
+    pace: Pace,
+    seconds: u32,
+    adapt: impl FnOnce(&mut Plan, &mut Server<'_>),
+) -> Vec<Counts> {
     let directories = Directories::for_load(users.into()).unwrap();
     let parameters = Arc::new(
         Parameters::new(Wanted {
@@ -217,27 +223,28 @@ fn web99(users: u32, pace: Pace, seconds: u32, service: Duration) -> Vec<Counts>
         requests.drain(..bytes);
         Some((answer.bytes, answer.persistent))
     };
-    let server = Server {
+    let mut server = Server {
         answer: Box::new(answer),
         way: 20 * US,
-        service,
+        service: Duration::ZERO,
         stopped: Vec::new(),
         refuses: false,
     };
     let window = |from| Window { from, length: S * seconds };
-    let plan = Plan {
+    let mut plan = Plan {
         pace: Some(pace),
         ramp: S,
         windows: vec![window(3 * S), window((6 + seconds) * S)],
         ..plan(Model::Closed, users as usize)
     };
+    adapt(&mut plan, &mut server);
     let workload = Web99::new(&parameters, &Ledger::default(), 0, users as usize);
     run(&plan, workload, server)
 }
 
 #[test]
 fn an_idle_server_gives_340_kbit_a_second_on_calibrated_lines() {
-    for counts in web99(10, Pace::CALIBRATED, 300, Duration::ZERO) {
+    for counts in web99(10, Pace::CALIBRATED, 300, |_, _| {}) {
         assert_eq!(counts.errors.total(), 0, "{:?}", counts.errors);
         let conformity = counts.conformity.unwrap();
         let operations = conformity.operations as f64;
@@ -261,9 +268,54 @@ fn an_idle_server_gives_340_kbit_a_second_on_calibrated_lines() {
 #[test]
 fn the_time_that_a_server_takes_counts_whole_on_a_line() {
     // 25 ms for each of some 57 operations a second: it is busy all the time, and users wait.
-    let slow = web99(20, Pace::CALIBRATED, 60, 25 * MS);
+    let slow = web99(20, Pace::CALIBRATED, 60, |_, server| server.service = 25 * MS);
     let conformity = slow[0].conformity.unwrap();
     assert!(conformity.conforming_connections < 4, "{conformity:?}");
     let mean_ms = conformity.response_ns_sum as f64 / conformity.operations as f64 / 1e6;
     assert!(mean_ms > 375.0, "{mean_ms}");
+}
+
+#[test]
+fn a_connect_is_the_servers_time_on_a_line() {
+    let way = 4 * MS;
+    let [counts, _] = &*web99(10, Pace::CALIBRATED, 300, |_, server| server.way = way) else {
+        panic!()
+    };
+    let conformity = counts.conformity.unwrap();
+    let operations = conformity.operations as f64;
+    let mean_ms = conformity.response_ns_sum as f64 / operations / 1e6;
+    let bytes: u64 = counts.classes.iter().map(|class| class.received_bytes).sum();
+    let kbit = bytes as f64 * 8.0 / 1000.0 / counts.requests as f64;
+    // Each operation has a way there and back, and another one if it has a connection of its own.
+    let ways = 2.0 * (1.0 + conformity.opened as f64 / operations);
+    let expected = kbit / 0.4 + 52.812 + ways * way.as_secs_f64() * 1e3;
+    assert!((mean_ms - expected).abs() < 1.0, "{mean_ms} {expected}");
+}
+
+#[test]
+fn a_server_that_stands_still_to_the_end_has_no_conforming_connection() {
+    let [counts, _] = &*web99(10, Pace::CALIBRATED, 60, |plan, server| {
+        plan.timeout = 600 * S;
+        server.stopped.push(33 * S..3600 * S);
+    }) else {
+        panic!()
+    };
+    let conformity = counts.conformity.unwrap();
+    // Until then it was as fast as it must be, and nothing has failed.
+    assert!(conformity.operations > 500 && counts.errors.total() == 0, "{conformity:?}");
+    assert_eq!(conformity.conforming_connections, 0, "{conformity:?}");
+}
+
+#[test]
+fn the_time_of_an_operation_that_was_given_up_is_not_forgotten() {
+    let [counts, _] = &*web99(10, Pace::CALIBRATED, 60, |plan, server| {
+        plan.timeout = 10 * S;
+        server.stopped.push(33 * S..45 * S);
+    }) else {
+        panic!()
+    };
+    let conformity = counts.conformity.unwrap();
+    // One error in more than a hundred operations is allowed; 12 s of 60 are not.
+    assert!(counts.errors.total() > 0 && counts.errors.total() <= 10, "{:?}", counts.errors);
+    assert!(conformity.conforming_connections < 5, "{conformity:?} {:?}", counts.errors);
 }
