@@ -114,8 +114,10 @@ impl Arguments {
         if let Some(path) = &self.html {
             super::write(path, comparison.html().as_bytes())?;
         }
-        let clean = !comparison.interrupted
-            && !comparison.measurements.is_empty()
+        if comparison.interrupted {
+            return Ok(Verdict::Interrupted);
+        }
+        let clean = !comparison.measurements.is_empty()
             && comparison.measurements.iter().all(|measurement| measurement.errors() == 0);
         Ok(if clean { Verdict::Clean } else { Verdict::Errors })
     }
