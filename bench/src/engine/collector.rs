@@ -158,9 +158,8 @@ impl<'a> Collector<'a> {
         let accountant = ends.iter().position(|end| end.server.is_some()).unwrap_or(0);
         let first: &WindowEnd = ends.get(accountant)?;
         let (begin, duration): (Instant, Duration) = (first.begin, first.duration);
-        let begin_unix = self.windows.unix(begin);
         let mut measured = Measured {
-            begin_unix,
+            begin_unix: self.windows.unix(begin),
             duration,
             tally,
             usage: Usage::default(),
@@ -168,7 +167,7 @@ impl<'a> Collector<'a> {
             busiest_with_waits: Duration::ZERO,
             enters: 0,
             server: None,
-            seconds: from_second(begin_unix.as_secs(), seconds),
+            seconds,
             users: Vec::new(),
         };
         for end in ends {
@@ -191,34 +190,5 @@ fn second(unix_s: u64, tally: &Tally) -> Second {
         received_bytes: tally.received_bytes,
         errors: tally.errors.total(),
         latencies: Latencies::from(tally.waiting().histogram()),
-    }
-}
-
-/// Seconds from `first_s` on: a window that is begun a moment late may be begun in the next second, to
-/// which belongs what was counted until then.
-fn from_second(first_s: u64, seconds: BTreeMap<u64, Second>) -> BTreeMap<u64, Second> {
-    let mut shifted = BTreeMap::new();
-    for (unix_s, second) in seconds {
-        let unix_s = unix_s.max(first_s);
-        let second = Second { unix_s, ..second };
-        let sum = shifted.get(&unix_s).and_then(|sum: &Second| sum.and(&second));
-        shifted.insert(unix_s, sum.unwrap_or(second));
-    }
-    shifted
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_that_is_begun_in_the_next_second_has_no_second_before_it() {
-        let part = |unix_s, requests| {
-            let second = second(unix_s, &Tally::new(1, false));
-            (unix_s, Second { requests, ..second })
-        };
-        let late = from_second(5, BTreeMap::from([part(4, 1), part(5, 2), part(6, 3)]));
-        let told: Vec<_> = late.values().map(|second| (second.unix_s, second.requests)).collect();
-        assert_eq!(told, [(5, 3), (6, 3)]);
     }
 }

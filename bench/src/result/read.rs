@@ -199,6 +199,18 @@ mod tests {
         assert!(refusal.contains("no response time of its own"), "{refusal}");
     }
 
+    #[test]
+    fn answers_that_an_open_loop_awaited_when_its_window_was_over_are_taken() {
+        let late = |mut result: RunResult, s: u64| {
+            let mut counts = result.windows[0].counts().clone();
+            counts.seconds.last_mut().unwrap().unix_s += s;
+            result.windows[0] = Window::new(counts);
+            RunResult::parse(&text(&result)).map(|read| assert!(read == result))
+        };
+        assert!(late(sample::open(), 5).is_ok() && late(sample::closed(), 0).is_ok());
+        assert!(late(sample::closed(), 5).is_err() && late(sample::open(), 1 << 40).is_err());
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
         #[test]

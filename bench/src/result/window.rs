@@ -141,7 +141,7 @@ pub struct Schedule {
 #[serde(deny_unknown_fields)]
 pub struct Second {
     /// The second: whole seconds since 1970-01-01 UTC. The first and the last of a window are in it
-    /// only in part.
+    /// only in part; answers to what an open loop has planned may come in seconds behind it.
     pub unix_s: u64,
     /// Right responses completed.
     pub requests: u64,
