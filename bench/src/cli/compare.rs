@@ -1,8 +1,10 @@
 //! `onering-bench compare`.
 
-use super::{CommandError, Cpus, Outputs, Verdict, write_json};
+use super::output::{Outputs, tell_error, write_json};
+use super::{CommandError, Cpus, Verdict};
 use crate::compare::cell::{CELLS, Cell};
 use crate::compare::compare;
+use crate::compare::comparison::{Comparison, Measurement};
 use crate::compare::options::{Client, JournalFile, Options, Profile};
 use crate::compare::peer::Server;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -108,22 +110,10 @@ impl Arguments {
         }
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
         let options = self.options(in_ci)?;
-        let outputs = Outputs { json: self.json.as_deref(), html: self.html.as_deref() };
-        outputs.check()?;
-        let comparison = compare(&options, &mut |line| eprintln!("{line}"))?;
-        outputs.print(&comparison);
-        if let Some(path) = &self.json {
-            write_json(path, &comparison)?;
-        }
-        if let Some(path) = &self.html {
-            super::write(path, comparison.html().as_bytes())?;
-        }
-        let clean = !comparison.interrupted
-            && !comparison.measurements.is_empty()
-            && comparison.measurements.iter().all(|measurement| {
-                measurement.errors() == 0 && measurement.figures.requests_per_s != Some(0.0)
-            });
-        Ok(if clean { Verdict::Clean } else { Verdict::Errors })
+        let outputs = Outputs::new(self.json.as_deref(), self.html.as_deref())?;
+        let comparison = compare(&options, &mut |line| tell_error(&line))?;
+        outputs.write(&comparison, &comparison, || comparison.html())?;
+        Ok(verdict(&comparison))
     }
 
     fn options(&self, in_ci: bool) -> Result<Options, CommandError> {
@@ -163,6 +153,18 @@ impl Arguments {
             return Err(CommandError::Usage("--duration must be at least 1ms"));
         }
         Ok(options)
+    }
+}
+
+fn verdict(comparison: &Comparison) -> Verdict {
+    let measurements = &comparison.measurements;
+    let failed = |one: &Measurement| one.errors() > 0 || one.figures.requests_per_s == Some(0.0);
+    if comparison.interrupted {
+        Verdict::Interrupted
+    } else if measurements.is_empty() || measurements.iter().any(failed) {
+        Verdict::Errors
+    } else {
+        Verdict::Clean
     }
 }
 

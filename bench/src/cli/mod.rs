@@ -3,6 +3,7 @@
 mod compare;
 mod floor;
 mod merge;
+mod output;
 mod report;
 mod run;
 pub mod start_at;
@@ -17,11 +18,10 @@ use crate::tls::TlsOptionsError;
 use crate::workload::web99::control::ControlError;
 use crate::workload::web99::parameters::ParametersError;
 use clap::{Parser, Subcommand};
-use nix::unistd::{AccessFlags, access};
 use onering_fileset::plan::PlanError;
-use std::fmt;
+use output::tell_error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use sweep::SweepError;
 
@@ -31,7 +31,8 @@ type Cpus = Vec<usize>;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  measured, nothing went wrong (floor: ended by SIGTERM or SIGINT)
-  1  measured, but some requests failed or none succeeded: see the errors in the result
+  1  measured, but some requests failed, or were never sent or answered, or none succeeded: see the
+     result
      (sweep: no rate met the objectives)
   2  the command line, a target, a list or a result file is wrong
   3  the environment does not allow it: no ring, no server, no descriptors
@@ -73,7 +74,7 @@ pub fn main(cli: &Cli) -> ExitCode {
         Ok(Verdict::Behind) => ExitCode::from(5),
         Ok(Verdict::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            eprintln!("onering-bench: {error}");
+            tell_error(&format_args!("onering-bench: {error}"));
             ExitCode::from(error.exit_code())
         }
     }
@@ -182,84 +183,6 @@ impl CommandError {
     }
 }
 
-/// Writes a result as JSON, `-` meaning standard output.
-fn write_json(path: &Path, result: &impl serde::Serialize) -> Result<(), CommandError> {
-    let failed = |error: serde_json::Error| failed(path, error.into());
-    let mut json = serde_json::to_vec_pretty(result).map_err(failed)?;
-    json.push(b'\n');
-    write(path, &json)
-}
-
-/// Writes a file, `-` meaning standard output.
-fn write(path: &Path, contents: &[u8]) -> Result<(), CommandError> {
-    let written = if is_stdout(path) {
-        use std::io::Write;
-        io::stdout().write_all(contents)
-    } else {
-        std::fs::write(path, contents)
-    };
-    written.map_err(|error| failed(path, error))
-}
-
-fn failed(path: &Path, error: io::Error) -> CommandError {
-    CommandError::Write { path: path.to_owned(), error }
-}
-
-/// The files that a command writes besides what it prints, at most one of them standard output.
-struct Outputs<'p> {
-    json: Option<&'p Path>,
-    html: Option<&'p Path>,
-}
-
-impl<'p> Outputs<'p> {
-    fn paths(&self) -> impl Iterator<Item = &'p Path> {
-        [self.json, self.html].into_iter().flatten()
-    }
-
-    /// Whether standard output is one of the files, so that nothing else may be printed there.
-    fn take_stdout(&self) -> bool {
-        self.paths().any(is_stdout)
-    }
-
-    /// Refuses, before anything is measured, what could not be written afterwards.
-    fn check(&self) -> Result<(), CommandError> {
-        if self.paths().filter(|path| is_stdout(path)).count() > 1 {
-            return Err(CommandError::Usage(
-                "--json and --html cannot both be -, standard output\n  fix: name a file for one of \
-                 them",
-            ));
-        }
-        let mut files = self.paths().filter(|path| !is_stdout(path));
-        files.try_for_each(|path| is_writable(path).map_err(|error| failed(path, error)))
-    }
-
-    /// Prints a result, unless standard output is one of the files.
-    fn print(&self, text: &impl fmt::Display) {
-        if !self.take_stdout() {
-            print!("{text}");
-        }
-    }
-}
-
-/// `-`.
-fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Whether a file can be written. It is not opened: there may be nothing to write in the end, and
-/// whoever reads from a pipe would see it end.
-fn is_writable(path: &Path) -> io::Result<()> {
-    match path.metadata() {
-        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(_) => Ok(access(path, AccessFlags::W_OK)?),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-            Ok(access(directory.unwrap_or(Path::new(".")), AccessFlags::W_OK)?)
-        }
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,33 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_written_is_refused_before_anything_is_measured() {
-        let directory = tempfile::tempdir().unwrap();
-        let here = directory.path();
-        let check = |json: &Path, html: &Path| {
-            Outputs { json: Some(json), html: Some(html) }
-                .check()
-                .map_err(|error| error.exit_code())
-        };
-        let (json, html) = (here.join("a.json"), here.join("a.html"));
-        assert_eq!(check(&json, &html), Ok(()));
-        assert!(!json.exists(), "a check leaves nothing behind");
-        assert_eq!(check(Path::new("-"), &html), Ok(()));
-        assert_eq!(check(Path::new("-"), Path::new("-")), Err(2));
-        assert_eq!(check(here, &html), Err(2));
-        assert_eq!(check(&here.join("missing/a.json"), &html), Err(2));
-        std::fs::write(&json, "an earlier result").unwrap();
-        assert_eq!(check(&json, &html), Ok(()));
-        assert_eq!(std::fs::read(&json).unwrap(), b"an earlier result");
-        assert_eq!(check(&json.join("a.json"), &html), Err(2));
-    }
-
-    #[test]
     fn contradictions_are_refused() {
         for line in [
             "run --target http://127.0.0.1/ --close --requests-per-connection 3",
             "run --target http://127.0.0.1/ --connections 0",
             "run --target http://127.0.0.1/ --requests-per-connection 0",
+            "run --target http://127.0.0.1/ --rate 0",
+            "run --target http://127.0.0.1/ --rate 1e-20",
+            "run --target http://127.0.0.1/ --rate 1e9",
+            "run --target http://127.0.0.1/ --rate nan",
             "run",
             "floor --listen 127.0.0.1:80 --cpus 0",
             "report",

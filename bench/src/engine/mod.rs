@@ -108,7 +108,8 @@ pub struct Plan {
     pub answer_bytes: u64,
     /// The CPUs of the threads, one each; not empty.
     pub cpus: Vec<usize>,
-    /// What is measured; not empty.
+    /// What is measured; not empty. One in an open loop, where what a window has planned is awaited
+    /// when the last one is over.
     pub windows: Vec<Window>,
     /// How long a connection may stand still before it is given up, and how long an open loop waits
     /// for answers at the end.

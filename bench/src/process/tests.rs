@@ -5,6 +5,10 @@ use super::*;
 use nix::sys::signal::{Signal, kill};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+/// Until then everything that is waited for has come, on the slowest machine.
+const GUARD: Duration = Duration::from_secs(30);
 
 /// A shell that does what it is told line by line, and can be asked for its `times`.
 struct Shell {
@@ -103,7 +107,9 @@ fn a_child_that_is_seen_alive_and_ends_is_counted_once() {
     let fifo = tempfile::tempdir().unwrap();
     let fifo = fifo.path().join("go").display().to_string();
     shell.run(&format!("mkfifo {fifo}; ( {BURN}; {BURN}; {BURN}; read line < {fifo} ) &"));
+    let begun = Instant::now();
     while group.look().unwrap().cpu < Duration::from_millis(10) {
+        assert!(begun.elapsed() < GUARD, "it does not burn");
         std::thread::yield_now();
     }
     shell.run(&format!("echo go > {fifo}; wait"));
@@ -125,7 +131,9 @@ fn an_orphan_stays_a_member() {
     let middle = shell.run("sh -c 'sleep 60 & wait' > /dev/null & echo $!");
     let middle = Pid::from_raw(middle.trim().parse().unwrap());
     // The one in the middle is ended once its child has been seen.
+    let begun = Instant::now();
     let sleeper = loop {
+        assert!(begun.elapsed() < GUARD, "no child is seen");
         group.look().unwrap();
         let child = group.last.members.iter().find(|(_, member)| member.parent == middle);
         if let Some((&pid, _)) = child {

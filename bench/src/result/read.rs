@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest file that is read: a day of a hundred classes needs less.
-pub const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Longest file that is read: twelve hours at 2.5 kB a second need half of it.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Why a file is refused.
 #[derive(Debug, thiserror::Error)]
@@ -169,7 +169,7 @@ mod tests {
         let error = RunResult::read(Path::new("/nowhere/x.json")).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/x.json: cannot be read: "), "{error}");
         let endless = RunResult::read(Path::new("/dev/zero")).unwrap_err().to_string();
-        assert!(endless.contains("longer than 64 MiB"), "{endless}");
+        assert!(endless.contains("longer than 256 MiB"), "{endless}");
     }
 
     /// Changes one place of a result's JSON and says why it is then refused.
@@ -222,6 +222,18 @@ mod tests {
         let schedule = json!({"kind": "closed", "connections": 4});
         let refusal = changed(&sample::open(), "/generators/0/model", schedule);
         assert!(refusal.contains("no response time of its own"), "{refusal}");
+    }
+
+    #[test]
+    fn answers_that_an_open_loop_awaited_when_its_window_was_over_are_taken() {
+        let late = |mut result: RunResult, s: u64| {
+            let mut counts = result.windows[0].counts().clone();
+            counts.seconds.last_mut().unwrap().unix_s += s;
+            result.windows[0] = Window::new(counts);
+            RunResult::parse(&text(&result)).map(|read| assert!(read == result))
+        };
+        assert!(late(sample::open(), 5).is_ok() && late(sample::closed(), 0).is_ok());
+        assert!(late(sample::closed(), 5).is_err() && late(sample::open(), 1 << 40).is_err());
     }
 
     proptest! {

@@ -141,7 +141,7 @@ pub struct Schedule {
 #[serde(deny_unknown_fields)]
 pub struct Second {
     /// The second: whole seconds since 1970-01-01 UTC. The first and the last of a window are in it
-    /// only in part.
+    /// only in part; answers to what an open loop has planned may come in seconds behind it.
     pub unix_s: u64,
     /// Right responses completed.
     pub requests: u64,
@@ -151,6 +151,21 @@ pub struct Second {
     pub errors: u64,
     /// Of the requests completed: response time in an open loop, service time in a closed one.
     pub latencies: Latencies,
+}
+
+impl Second {
+    /// This part of the second and another of the same one; `None` if there would be more than can be
+    /// counted.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        Some(Self {
+            unix_s: self.unix_s,
+            requests: self.requests.checked_add(other.requests)?,
+            received_bytes: self.received_bytes.checked_add(other.received_bytes)?,
+            errors: self.errors.checked_add(other.errors)?,
+            latencies: self.latencies.and(&other.latencies)?,
+        })
+    }
 }
 
 /// Sums over a SPECweb99-style iteration (WORKLOAD.md §1.5, §7.1), which add up over generators.

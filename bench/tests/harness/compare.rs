@@ -2,6 +2,7 @@
 //!
 //! Nothing here looks at how fast anybody was.
 
+use crate::floor::PROGRAM;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use onering::sys::affinity::allowed_cpus;
@@ -11,13 +12,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const BENCH: &str = env!("CARGO_BIN_EXE_onering-bench");
-
 /// `compare` of two cells, with a server and a client CPU; or why that cannot be here.
 fn compare(directory: &Path) -> Result<Command, &'static str> {
     let [server, client, ..] = allowed_cpus()[..] else { return Err("it takes two CPUs") };
     let (server, client) = (server.to_string(), client.to_string());
-    let mut command = Command::new(BENCH);
+    let mut command = Command::new(PROGRAM);
     command.args(["compare", "--profile", "smoke", "--clients", "run", "--seed", "7"]);
     command.args(["--cells", "1k-64,1k-close-64", "--servers", "onering,floor"]);
     command.args(["--server-cpus", &server, "--client-cpus", &client]);
@@ -45,7 +44,7 @@ fn run(command: &mut Command) -> Result<String, String> {
 
 /// How many servers are compared: this project's own is built with the workspace's tests only.
 fn servers() -> usize {
-    match Path::new(BENCH).with_file_name("onering").is_file() {
+    match Path::new(PROGRAM).with_file_name("onering").is_file() {
         true => 2,
         false => {
             eprintln!("skipped: onering, for it is not built beside onering-bench");
@@ -120,7 +119,7 @@ fn an_interrupt_prints_what_was_measured_so_far() {
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{all}{rest}");
+    assert_eq!(output.status.code(), Some(130), "{all}{rest}");
     let comparison = result(directory.path());
     assert!(comparison.interrupted);
     assert!((1..200).contains(&comparison.measurements.len()));

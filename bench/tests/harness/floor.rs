@@ -1,8 +1,7 @@
 //! A server for the other modules: this program's own.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_onering-bench");
@@ -14,22 +13,32 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
-        drop(listener);
-        let child = Command::new(PROGRAM)
-            .args(["floor", "--bytes", "100", "--cpus", "0", "--listen", &address.to_string()])
-            .stdout(Stdio::null())
+    /// One that answers; the reason, if the environment does not allow it.
+    pub(crate) fn attempt() -> Result<Self, String> {
+        // The kernel chooses the port: one that was free a moment ago may be taken by now.
+        let mut child = Command::new(PROGRAM)
+            .args(["floor", "--listen", "127.0.0.1:0", "--bytes", "100", "--cpus", "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the program runs");
-        let floor = Self { child, url: format!("http://{address}/") };
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "the floor does not listen");
-            std::thread::sleep(Duration::from_millis(10));
+        let mut line = String::new();
+        let output = child.stdout.as_mut().expect("its output is a pipe");
+        BufReader::new(output).read_line(&mut line).expect("output is text");
+        match line.trim().strip_prefix("answering at ") {
+            Some(url) => Ok(Self { child, url: url.to_owned() }),
+            None => {
+                let ended = child.wait_with_output().expect("it ends");
+                let why = String::from_utf8_lossy(&ended.stderr).into_owned();
+                assert!(matches!(ended.status.code(), Some(3 | 4)), "{why}");
+                Err(why)
+            }
         }
-        floor
+    }
+
+    pub(crate) fn start() -> Self {
+        Self::attempt().expect("the environment allows it")
     }
 
     pub(crate) fn pid(&self) -> u32 {

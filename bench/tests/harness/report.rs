@@ -2,13 +2,12 @@
 //! nobody for anything.
 
 use crate::browser::Browser;
+use crate::floor::{Floor, PROGRAM};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
-
-const BENCH: &str = env!("CARGO_BIN_EXE_onering-bench");
 
 /// A result that comes with the tests.
 fn data(name: &str) -> PathBuf {
@@ -16,7 +15,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn bench<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
-    Command::new(BENCH)
+    Command::new(PROGRAM)
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -27,60 +26,25 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is text")
 }
 
-/// `onering-bench floor`, ended with the test.
-struct Floor {
-    process: Child,
-    url: String,
-}
-
-impl Floor {
-    /// Why there is none, if the environment is to blame.
-    fn start() -> Result<Self, String> {
-        let mut process = Command::new(BENCH)
-            .args(["floor", "--listen", "127.0.0.1:0", "--bytes", "1024", "--cpus", "0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program can be started");
-        let mut line = String::new();
-        let output = process.stdout.as_mut().expect("its output is a pipe");
-        BufReader::new(output).read_line(&mut line).expect("output is text");
-        match line.trim().strip_prefix("answering at ") {
-            Some(url) => Ok(Self { process, url: url.to_owned() }),
-            None => {
-                let ended = process.wait_with_output().expect("it ends");
-                let why = text(&ended.stderr);
-                assert!(matches!(ended.status.code(), Some(3 | 4)), "{why}");
-                Err(why)
-            }
-        }
-    }
-}
-
-impl Drop for Floor {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 fn skip(name: &str, why: &str) {
     writeln!(std::io::stderr(), "\nskipped: {name}: {why}").expect("standard error can be written");
 }
 
 #[test]
 fn what_a_run_writes_is_read_again() {
-    let floor = match Floor::start() {
+    let floor = match Floor::attempt() {
         Ok(floor) => floor,
         Err(why) => return skip("what_a_run_writes_is_read_again", &why),
     };
     let directory = TempDir::new().unwrap();
-    let pid = floor.process.id().to_string();
-    for (name, model) in [("closed", "--connections=4"), ("open", "--rate=500")] {
+    let pid = floor.pid().to_string();
+    // The last is more than any connection carries, so that answers come when the window is over.
+    for (name, model) in
+        [("closed", "--connections=4"), ("open", "--rate=500"), ("open", "--rate=1000000")]
+    {
         let file = directory.path().join(name);
         let target = ["run", "--target", &floor.url, "--server-pid", &pid, model];
-        let times = ["--duration=1200ms", "--warmup=100ms", "--cpus=0", "--json"];
+        let times = ["--duration=1200ms", "--warmup=100ms", "--timeout=2s", "--cpus=0", "--json"];
         let run = bench(target.into_iter().chain(times).map(Path::new).chain([&*file]));
         // Whether the generator kept up is this machine's business.
         assert!(matches!(run.status.code(), Some(0 | 1 | 5)), "{}", text(&run.stderr));

@@ -62,13 +62,15 @@ impl Run<'_> {
         expected: Option<&Expected>,
         interrupt: &Interrupt,
     ) -> Result<Taken, LoadError> {
-        let result = self.scratch.join("run.json");
+        // A file of its own for each run: one that has failed shall not be taken for the one before.
+        let result = self.scratch.join(if rate.is_some() { "rate.json" } else { "run.json" });
         let mut command = self.command(duration, rate);
         command.arg("--json").arg(&result);
         let watched = watch(&mut command, expected, interrupt)?;
-        let json = fs::read(&result).unwrap_or_default();
-        let result: RunResult = serde_json::from_slice(&json)
-            .map_err(|_| LoadError::Client(first_line(&watched.output.stderr)))?;
+        let json =
+            fs::read(&result).map_err(|_| LoadError::Client(first_line(&watched.output.stderr)))?;
+        let result = RunResult::parse(&json)
+            .map_err(|problem| LoadError::Client(format!("its result {problem}")))?;
         let [window] = &*result.windows else {
             return Err(LoadError::Client("it has not measured one window".to_owned()));
         };

@@ -1,4 +1,7 @@
 //! The client against the floor and against servers that misbehave, over sockets.
+//!
+//! A run ends when what a test is about has been counted, however long that takes; only an open loop
+//! has a window of its own length, since what it plans follows from that.
 
 use super::super::*;
 use crate::dial::DialError;
@@ -6,14 +9,18 @@ use crate::floor::Floor;
 use crate::request::{Version, Wording};
 use crate::result::cost::ServerCost;
 use crate::result::window::Counts;
+use crate::tally::Tally;
 use crate::target::Target;
 use crate::workload::get::{Get, Plan as GetPlan};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-/// Long enough for the slowest event awaited here, a refused connection tried again by a sweep.
-const DURATION: Duration = Duration::from_millis(400);
+/// Until then everything that is waited for has come, on the slowest machine.
+const GUARD: Duration = Duration::from_secs(30);
+
+/// A window for which an open loop plans.
+const PLANNED: Duration = Duration::from_millis(400);
 
 /// A run of `get`.
 #[derive(Clone)]
@@ -41,8 +48,8 @@ pub(in crate::engine) fn plan(address: SocketAddr) -> Run {
             ramp: Duration::ZERO,
             answer_bytes: 1024,
             cpus: affinity::allowed_cpus()[..1].to_vec(),
-            windows: vec![Window { from: Duration::ZERO, length: DURATION }],
-            timeout: Duration::from_secs(30),
+            windows: vec![Window { from: Duration::ZERO, length: GUARD }],
+            timeout: GUARD,
             server_process: None,
         },
         get: GetPlan {
@@ -51,20 +58,31 @@ pub(in crate::engine) fn plan(address: SocketAddr) -> Run {
             requests_per_connection: None,
             pipeline: 1,
             status: 200,
+            body_bytes: None,
         },
     }
 }
 
-/// Ends a run after so many parts.
-struct StopAfter(usize);
+/// Ends a run when enough was counted.
+struct Until {
+    enough: fn(&Tally) -> bool,
+    counted: Option<Tally>,
+}
 
-impl Watcher for StopAfter {
-    fn part(&mut self, _progress: &Progress<'_>) {
-        self.0 = self.0.saturating_sub(1);
+fn until(enough: fn(&Tally) -> bool) -> Until {
+    Until { enough, counted: None }
+}
+
+impl Watcher for Until {
+    fn part(&mut self, progress: &Progress<'_>) {
+        match &mut self.counted {
+            None => self.counted = Some(progress.tally.clone()),
+            Some(sum) => sum.add(progress.tally),
+        }
     }
 
     fn wants_to_stop(&mut self) -> bool {
-        self.0 == 0
+        self.counted.as_ref().is_some_and(self.enough)
     }
 }
 
@@ -78,9 +96,16 @@ impl Run {
         )
     }
 
-    /// The only window.
+    /// The only window of an open loop, for which so much is planned in a second.
+    fn planned(&mut self, rate_per_s: f64, arrivals: Arrivals) -> Counts {
+        self.plan.model = Model::Open { rate_per_s, arrivals };
+        self.plan.windows[0].length = PLANNED;
+        self.counts_until(until(|_| false))
+    }
+
+    /// The only window, which is over when some requests have been answered.
     fn counts(&self) -> Counts {
-        self.counts_until(StopAfter(usize::MAX))
+        self.counts_until(until(|tally| tally.requests() > 12))
     }
 
     /// The only window, which is over early when `watcher` wants it so.
@@ -132,17 +157,30 @@ fn request(stream: &mut TcpStream) -> bool {
     stream.read(&mut [0; 1024]).is_ok_and(|bytes| bytes > 0)
 }
 
+/// The port of tcpmux, at which nobody listens. (One that was free a moment ago may be another
+/// test's by now.)
+const NOWHERE: &str = "127.0.0.1:1";
+
 pub(in crate::engine) const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What comes of a server that does `answer` with each connection.
+/// What has come of a server that does `answer` with each connection when `enough` was counted.
 fn misbehaving(
+    enough: fn(&Tally) -> bool,
     answer: impl Fn(usize, &mut TcpStream) + Send + Sync + 'static,
 ) -> (Counts, BTreeMap<String, u64>) {
-    let mut run = plan(server(answer));
-    run.plan.timeout = Duration::from_millis(100);
-    let counts = run.counts();
+    let counts = plan(server(answer)).counts_until(until(enough));
     let errors = counts.errors.kinds().map(|(kind, count)| (kind.to_owned(), count)).collect();
     (counts, errors)
+}
+
+/// Something went wrong.
+fn an_error(tally: &Tally) -> bool {
+    tally.errors.total() > 0
+}
+
+/// Something went wrong, and something went right.
+fn an_error_and_an_answer(tally: &Tally) -> bool {
+    an_error(tally) && tally.requests() > 0
 }
 
 /// That nothing but errors of this kind have occurred, and some of them.
@@ -152,12 +190,9 @@ pub(in crate::engine) fn only(errors: &BTreeMap<String, u64>, kind: &str) {
 
 #[test]
 fn keep_alive_keeps_its_connections() {
-    let mut run = plan(floor(FLOOR));
-    // Connecting comes first; then none is made in the measured interval.
-    run.plan.windows[0].from = Duration::from_millis(200);
-    let counts = run.counts();
-    assert!(counts.requests > 0);
-    assert_eq!((counts.connects, counts.errors.total()), (0, 0));
+    let counts = plan(floor(FLOOR)).counts();
+    assert!(counts.requests > 12);
+    assert_eq!((counts.connects, counts.errors.total()), (4, 0));
     assert!(counts.received_bytes >= counts.requests * 1024, "{:?}", told(&counts));
     assert!(counts.client.enters > 0 && counts.sent_bytes > 0);
     assert_eq!(counts.service().count(), counts.requests);
@@ -266,7 +301,7 @@ fn the_servers_process_is_accounted_for() {
         other => panic!("{other:?}"),
     }
     run.plan.server_process = Some(Pid::from_raw(i32::MAX));
-    let gone = run.windows(StopAfter(usize::MAX));
+    let gone = run.windows(until(|_| false));
     assert!(matches!(gone, Err(RunError::Process(_))));
 }
 
@@ -274,7 +309,7 @@ fn the_servers_process_is_accounted_for() {
 fn a_run_that_is_stopped_tells_what_it_has_measured() {
     let mut run = plan(floor(FLOOR));
     run.plan.windows[0].length = Duration::from_secs(3600);
-    let windows = run.windows(StopAfter(1)).unwrap();
+    let windows = run.windows(until(|tally| tally.requests() > 0)).unwrap();
     let counts = windows[0].counts();
     assert!(counts.requests > 0 && counts.seconds_f64() < 3600.0, "{:?}", told(counts));
 }
@@ -282,9 +317,8 @@ fn a_run_that_is_stopped_tells_what_it_has_measured() {
 #[test]
 fn an_open_loop_sends_what_is_planned() {
     let mut run = plan(floor(FLOOR));
-    run.plan.model = Model::Open { rate_per_s: 2000.0, arrivals: Arrivals::Constant };
     run.plan.windows[0].from = Duration::from_millis(100);
-    let counts = run.counts();
+    let counts = run.planned(2000.0, Arrivals::Constant);
     let schedule = counts.schedule.as_ref().unwrap();
     assert_eq!(schedule.planned, 800, "{:?}", told(&counts));
     assert_eq!((schedule.never_sent, schedule.unanswered), (0, 0));
@@ -297,9 +331,8 @@ fn an_open_loop_sends_what_is_planned() {
 #[test]
 fn an_open_loop_opens_a_connection_for_each_request_that_has_its_own() {
     let mut run = plan(closing_when_told());
-    run.plan.model = Model::Open { rate_per_s: 500.0, arrivals: Arrivals::Poisson };
     (run.get.requests_per_connection, run.plan.kept) = (Some(1), false);
-    let counts = run.counts();
+    let counts = run.planned(500.0, Arrivals::Poisson);
     let planned = counts.schedule.as_ref().unwrap().planned;
     assert!(planned > 100, "{:?}", told(&counts));
     assert_eq!((counts.requests, counts.connects, counts.errors.total()), (planned, planned, 0));
@@ -312,9 +345,7 @@ fn an_open_loop_keeps_its_plan_when_the_server_closes_idle_connections() {
             let _ = stream.write_all(OK);
         }
     });
-    let mut run = plan(address);
-    run.plan.model = Model::Open { rate_per_s: 200.0, arrivals: Arrivals::Constant };
-    let counts = run.counts();
+    let counts = plan(address).planned(200.0, Arrivals::Constant);
     let planned = counts.schedule.as_ref().unwrap().planned;
     // A request may cross the server's close, and is lost then.
     assert_eq!(counts.requests + counts.errors.total(), planned, "{:?}", told(&counts));
@@ -326,9 +357,8 @@ fn what_an_open_loop_never_sent_is_told() {
     let mut run = plan(server(|_, stream| {
         let _ = stream.read_to_end(&mut Vec::new());
     }));
-    run.plan.model = Model::Open { rate_per_s: 1000.0, arrivals: Arrivals::Constant };
-    run.plan.timeout = DURATION * 2;
-    let counts = run.counts();
+    run.plan.timeout = PLANNED * 2;
+    let counts = run.planned(1000.0, Arrivals::Constant);
     let schedule = counts.schedule.as_ref().unwrap();
     assert_eq!(schedule.planned, 400);
     assert_eq!(counts.requests, 0);
@@ -339,7 +369,7 @@ fn what_an_open_loop_never_sent_is_told() {
 
 #[test]
 fn a_server_that_resets() {
-    let (_, errors) = misbehaving(|_, stream| {
+    let (_, errors) = misbehaving(an_error, |_, stream| {
         if request(stream) {
             onering::sys::socket::reset(&*stream).unwrap();
         }
@@ -349,7 +379,7 @@ fn a_server_that_resets() {
 
 #[test]
 fn a_server_that_closes_in_the_middle() {
-    let (counts, errors) = misbehaving(|_, stream| {
+    let (counts, errors) = misbehaving(an_error, |_, stream| {
         if request(stream) {
             let _ = stream.write_all(&OK[..OK.len() - 1]);
         }
@@ -360,15 +390,17 @@ fn a_server_that_closes_in_the_middle() {
 
 #[test]
 fn a_server_that_says_nothing() {
-    let (_, errors) = misbehaving(|_, stream| {
+    let mut run = plan(server(|_, stream| {
         let _ = stream.read_to_end(&mut Vec::new());
-    });
-    only(&errors, "timeout");
+    }));
+    run.plan.timeout = Duration::from_millis(100);
+    let counts = run.counts_until(until(an_error));
+    assert_eq!(errors(&counts).keys().collect::<Vec<_>>(), [&"timeout"]);
 }
 
 #[test]
 fn a_server_that_talks_nonsense() {
-    let (_, errors) = misbehaving(|_, stream| {
+    let (_, errors) = misbehaving(an_error, |_, stream| {
         if request(stream) {
             let _ = stream.write_all(b"220 mail.example ESMTP\r\n\r\n");
         }
@@ -378,7 +410,7 @@ fn a_server_that_talks_nonsense() {
 
 #[test]
 fn a_server_that_sends_too_much() {
-    let (counts, errors) = misbehaving(|_, stream| {
+    let (counts, errors) = misbehaving(an_error_and_an_answer, |_, stream| {
         if request(stream) {
             let _ = stream.write_all(&[OK, b"!"].concat());
         }
@@ -389,7 +421,7 @@ fn a_server_that_sends_too_much() {
 
 #[test]
 fn a_server_with_wrong_answers() {
-    let (counts, errors) = misbehaving(|number, stream| {
+    let (counts, errors) = misbehaving(an_error_and_an_answer, |number, stream| {
         while request(stream) {
             let answer: &[u8] = match number {
                 1 => b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n",
@@ -405,13 +437,32 @@ fn a_server_with_wrong_answers() {
 }
 
 #[test]
-fn a_server_that_goes_away() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let counts = plan(address).counts();
+fn a_server_that_is_not_there() {
+    let counts = plan(NOWHERE.parse().unwrap()).counts_until(until(an_error));
     assert_eq!(counts.requests, 0);
     assert_eq!(errors(&counts).keys().collect::<Vec<_>>(), [&"connect"]);
+}
+
+#[test]
+fn a_server_that_dies_in_mid_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        // Each connection has one answer; then none is there, and there is no other.
+        let mut streams: Vec<_> = (0..4).map(|_| listener.accept().unwrap().0).collect();
+        drop(listener);
+        for stream in &mut streams {
+            assert!(request(stream));
+            stream.write_all(OK).unwrap();
+        }
+    });
+    let counts = plan(address).counts_until(until(|tally| tally.errors.connect > 0));
+    let errors = errors(&counts);
+    assert!(counts.requests > 0 && counts.requests <= 4, "{:?}", told(&counts));
+    let lost = ["ended", "reset"].iter().filter_map(|kind| errors.get(kind)).sum::<u64>();
+    assert!((1..=4).contains(&lost) && errors.contains_key("connect"), "{errors:?}");
+    let kinds = ["connect", "ended", "reset"];
+    assert!(errors.keys().all(|kind| kinds.contains(kind)), "{errors:?}");
 }
 
 #[test]
@@ -428,6 +479,8 @@ fn a_server_that_is_wrong_from_the_start() {
     assert!(matches!(missing, Err(PreflightError::Status { status: 404, .. })));
     assert!(matches!(with(b"hello\r\n\r\n"), Err(PreflightError::Framing(_))));
     assert!(matches!(with(b"HTTP/1.1 200 OK\r\n"), Err(PreflightError::Ended)));
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    assert!(matches!(ask(closed), Err(PreflightError::Dial(DialError::Connect { .. }))));
+    assert!(matches!(
+        ask(NOWHERE.parse().unwrap()),
+        Err(PreflightError::Dial(DialError::Connect { .. }))
+    ));
 }

@@ -20,9 +20,6 @@ type TlsStream = StreamOwned<ServerConnection, TcpStream>;
 /// over for the client too.
 const ENOUGH: usize = 12;
 
-/// How long it waits at most.
-const GUARD: Duration = Duration::from_secs(30);
-
 /// What a server has done.
 #[derive(Default)]
 struct Served {
@@ -58,7 +55,6 @@ fn counts(
         server(move |_, stream| answer(stream, &served))
     };
     let mut run = plan(address);
-    run.plan.windows[0].length = GUARD;
     let settings = TlsOptions::default().check("localhost").unwrap();
     run.plan.tls = Some(Tls { settings, resume_percent: 0 });
     adapt(&mut run);

@@ -146,7 +146,10 @@ fn slices_of(counts: &Counts, origin_ns: u64) -> Vec<Slice<'_>> {
             second: found.ok().map(|i| &counts.seconds[i]),
         }
     };
-    let slices = (first.unix_s..=last.unix_s).map(of);
+    // Answers that were awaited when the window was over have no place in it.
+    let from = first.unix_s.max(counts.begin_unix_ns / SECOND_NS);
+    let to = last.unix_s.min(counts.end_unix_ns() / SECOND_NS);
+    let slices = (from..=to).map(of);
     slices.filter(|slice| slice.end_s - slice.begin_s >= PART_MIN).collect()
 }
 
