@@ -68,6 +68,15 @@ impl Connection {
         Ok(Self::Tls(Box::new(StreamOwned::new(tls, stream))))
     }
 
+    /// How long something is awaited at a time from now on.
+    pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+        };
+        stream.set_read_timeout(Some(timeout))
+    }
+
     /// What TLS is spoken, if it is.
     pub fn negotiated(&self) -> Option<Negotiated> {
         match self {

@@ -2,6 +2,7 @@
 
 use crate::response::{FrameError, Framer, Head, HeadMemory, Piece};
 use std::io::{self, Read, Write};
+use std::time::{Duration, Instant};
 
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,12 @@ pub enum OnceError {
     /// Not a response that can be framed.
     #[error("the answer cannot be read: {0}")]
     Framing(#[from] FrameError),
+    /// Something came again and again, but not all of it.
+    #[error("the answer was not complete after {0:?}")]
+    Endless(Duration),
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Interrupted,
     /// More than was to be expected.
     #[error("the answer has {0} bytes, which is more than it may have")]
     TooLong(u64),
@@ -31,23 +38,46 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
+/// How long a response is waited for. The connection's own timeout is how often it is asked.
+pub struct Patience<'p> {
+    /// Without a byte.
+    pub still: Duration,
+    /// Altogether.
+    pub whole: Duration,
+    /// Whether nobody wants it any more.
+    pub stop: &'p mut dyn FnMut() -> bool,
+}
+
 /// Sends `request` on a connection that stands and reads the response, whose body may have
-/// `body_bytes_max` bytes. How long that may take is the connection's own timeout.
+/// `body_bytes_max` bytes.
 pub fn exchange(
     connection: &mut (impl Read + Write),
     request: &[u8],
     body_bytes_max: u64,
+    patience: Patience<'_>,
 ) -> Result<Response, OnceError> {
+    let begun = Instant::now();
+    let mut came = begun;
     connection.write_all(request)?;
     connection.flush()?;
     let (mut framer, mut memory) = (Framer::default(), HeadMemory::default());
     let (mut head_bytes, mut body) = (Vec::new(), Vec::new());
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        let received = connection.read(&mut buffer)?;
-        if received == 0 {
-            return Err(OnceError::Ended);
+        if (patience.stop)() {
+            return Err(OnceError::Interrupted);
         }
+        if begun.elapsed() >= patience.whole {
+            return Err(OnceError::Endless(patience.whole));
+        }
+        let received = match connection.read(&mut buffer) {
+            Ok(0) => return Err(OnceError::Ended),
+            Ok(received) => received,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if is_silence(&error) && came.elapsed() < patience.still => continue,
+            Err(error) => return Err(error.into()),
+        };
+        came = Instant::now();
         let mut input = &buffer[..received];
         while let Some(piece) = framer.next(&mut input, &mut memory)? {
             match piece {
@@ -62,9 +92,21 @@ pub fn exchange(
     }
 }
 
+/// How a socket says that nothing came within its timeout.
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn ask(peer: &mut Peer, request: &[u8], body_bytes_max: u64) -> Result<Response, OnceError> {
+        let patience = Patience { still: HOUR, whole: HOUR, stop: &mut || false };
+        exchange(peer, request, body_bytes_max, patience)
+    }
 
     /// A peer that says `says` whatever it is told, a byte at a time.
     struct Peer(&'static [u8]);
@@ -90,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_response_is_taken_whole() {
-        let response = exchange(
+        let response = ask(
             &mut Peer(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
             b"GET / HTTP/1.1\r\n\r\n",
             2,
@@ -102,10 +144,54 @@ mod tests {
 
     #[test]
     fn what_is_no_response_is_told_apart() {
-        let error = |says| exchange(&mut Peer(says), b"", 1).unwrap_err();
+        let error = |says| ask(&mut Peer(says), b"", 1).unwrap_err();
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
         assert!(matches!(error(&head[..30]), OnceError::Ended));
         assert!(matches!(error(b"220 mail\r\n\r\n"), OnceError::Framing(_)));
         assert!(matches!(error(head), OnceError::TooLong(2)));
+    }
+
+    /// A peer that says that it goes on, over and over, or nothing at all.
+    struct Endless(&'static [u8]);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match self.0.len() {
+                0 => Err(io::ErrorKind::WouldBlock.into()),
+                length => {
+                    buffer[..length].copy_from_slice(self.0);
+                    Ok(length)
+                }
+            }
+        }
+    }
+
+    impl Write for Endless {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_server_that_answers_without_end_or_not_at_all_is_given_up() {
+        let wait = |says, still, whole, stops_after| {
+            let mut looks = 0;
+            let mut stop = || {
+                looks += 1;
+                looks > stops_after
+            };
+            let patience = Patience { still, whole, stop: &mut stop };
+            exchange(&mut Endless(says), b"", 1, patience).unwrap_err()
+        };
+        let (brief, interim) = (Duration::from_millis(20), b"HTTP/1.1 100 Continue\r\n\r\n");
+        let never = u64::MAX;
+        assert!(matches!(wait(interim, HOUR, Duration::ZERO, never), OnceError::Endless(_)));
+        assert!(matches!(wait(b"", brief, HOUR, never), OnceError::Silent(_)));
+        assert!(matches!(wait(interim, HOUR, HOUR, 9), OnceError::Interrupted));
+        assert!(matches!(wait(b"", HOUR, HOUR, 9), OnceError::Interrupted));
     }
 }

@@ -27,14 +27,16 @@ pub enum FrameError {
     /// Not a status line and fields, or lengths that contradict each other.
     #[error("malformed head")]
     Malformed,
-    /// No end of the head within [`HEAD_BYTES_MAX`].
+    /// No end of the head within [`HEAD_BYTES_MAX`], interim responses before it included.
     #[error("head too long")]
     HeadTooLong,
     /// No Content-Length where one is needed.
-    #[error("no content length")]
+    #[error("it has no Content-Length, which this client needs to see where a body ends")]
     NoLength,
     /// A Transfer-Encoding, which is not supported.
-    #[error("transfer coding")]
+    #[error(
+        "its body has a Transfer-Encoding, such as chunked; this client needs a Content-Length"
+    )]
     TransferCoding,
 }
 
@@ -144,6 +146,8 @@ pub struct Framer {
     /// The beginning of a head whose end has not been received; once it is complete, all of it until
     /// the next call. Never longer than [`HEAD_BYTES_MAX`].
     partial: Vec<u8>,
+    /// Of the interim responses before the response that is awaited.
+    interim_bytes: usize,
 }
 
 /// What the next byte belongs to.
@@ -176,9 +180,17 @@ impl Framer {
             Awaited::Head => loop {
                 let Some((head, place)) = self.head(input, memory)? else { return Ok(None) };
                 if head.interim() {
+                    self.interim_bytes += match place {
+                        Place::Input(bytes) => bytes.len(),
+                        Place::Partial => self.partial.len(),
+                    };
                     self.partial.clear();
+                    if self.interim_bytes > HEAD_BYTES_MAX {
+                        return Err(FrameError::HeadTooLong);
+                    }
                     continue;
                 }
+                self.interim_bytes = 0;
                 self.awaited = Awaited::Body { head, left: head.body_bytes };
                 return Ok(Some(match place {
                     Place::Input(bytes) => Piece::Head(head, bytes),
@@ -207,6 +219,7 @@ impl Framer {
     pub fn reset(&mut self) {
         self.awaited = Awaited::Head;
         self.partial.clear();
+        self.interim_bytes = 0;
     }
 
     fn head<'i>(
@@ -272,6 +285,8 @@ impl Framer {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const GOOD: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
     /// Takes in `input`: the responses that are complete then.
     fn take(
@@ -358,6 +373,17 @@ mod tests {
         let bytes =
             b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
         assert_eq!(frame(&[bytes]), Ok(vec![head(200, 1, true)]));
+    }
+
+    #[test]
+    fn interim_responses_without_end_are_given_up() {
+        let interim = b"HTTP/1.1 100 Continue\r\n\r\n".as_slice();
+        let few = [&interim.repeat(100), GOOD].concat();
+        let many = interim.repeat(HEAD_BYTES_MAX / interim.len() + 1);
+        assert_eq!(frame(&[&few, &few]), Ok(vec![head(204, 0, true); 2]));
+        assert_eq!(frame(&[&many]), Err(FrameError::HeadTooLong));
+        let (one, rest) = many.split_at(10);
+        assert_eq!(frame(&[one, rest]), Err(FrameError::HeadTooLong));
     }
 
     #[test]

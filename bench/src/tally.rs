@@ -288,12 +288,6 @@ impl Tally {
         }
     }
 
-    /// Counts a connection on which TLS has failed.
-    pub fn tls_failed(&mut self, error: TlsError) {
-        self.errors.tls += 1;
-        self.tls_failure.get_or_insert(error);
-    }
-
     /// Takes in the counts of another, which has the same classes.
     pub fn add(&mut self, other: &Self) {
         for (class, other) in self.classes.iter_mut().zip(&other.classes) {

@@ -121,7 +121,9 @@ impl FromStr for Target {
         let target = Self { scheme, authority: authority.to_owned(), path };
         match target.host_and_port() {
             Some(_) => Ok(target),
-            None => Err(malformed("the port is not a number from 1 to 65535")),
+            None => Err(malformed(
+                "the port is not a number from 1 to 65535, or an IPv6 address lacks its brackets",
+            )),
         }
     }
 }
@@ -154,7 +156,12 @@ impl Target {
             Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
             _ => (self.authority.as_str(), self.scheme.default_port()),
         };
-        let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+        let host = match host.strip_prefix('[') {
+            Some(address) => address.strip_suffix(']')?,
+            // Where an address ended and its port began, nobody could tell.
+            None if host.contains([':', ']']) => return None,
+            None => host,
+        };
         (port != 0 && !host.is_empty()).then_some((host, port))
     }
 
@@ -242,6 +249,10 @@ mod tests {
             "http://a/b c",
             "http://a/\r\nX: y",
             "http://a/ä",
+            "http://::1/",
+            "http://::1:80/",
+            "http://[::1/",
+            "http://::1]/",
         ] {
             assert_eq!(target(wrong), None, "{wrong}");
         }

@@ -1,8 +1,10 @@
 //! `onering-bench compare`.
 
-use super::{CommandError, Cpus, Verdict, print_text, write_json};
+use super::output::{Outputs, tell_error, write_json};
+use super::{CommandError, Cpus, Verdict};
 use crate::compare::cell::{CELLS, Cell};
 use crate::compare::compare;
+use crate::compare::comparison::Comparison;
 use crate::compare::options::{Client, JournalFile, Options, Profile};
 use crate::compare::peer::Server;
 use onering::config::units::{parse_cpus, parse_duration};
@@ -106,20 +108,10 @@ impl Arguments {
         }
         let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
         let options = self.options(in_ci)?;
-        let comparison = compare(&options, &mut |line| eprintln!("{line}"))?;
-        print_text(self.json.as_deref(), &comparison);
-        if let Some(path) = &self.json {
-            write_json(path, &comparison)?;
-        }
-        if let Some(path) = &self.html {
-            super::write(path, comparison.html().as_bytes())?;
-        }
-        if comparison.interrupted {
-            return Ok(Verdict::Interrupted);
-        }
-        let clean = !comparison.measurements.is_empty()
-            && comparison.measurements.iter().all(|measurement| measurement.errors() == 0);
-        Ok(if clean { Verdict::Clean } else { Verdict::Errors })
+        let outputs = Outputs::new(self.json.as_deref(), self.html.as_deref())?;
+        let comparison = compare(&options, &mut |line| tell_error(&line))?;
+        outputs.write(&comparison, &comparison, || comparison.html())?;
+        Ok(verdict(&comparison))
     }
 
     fn options(&self, in_ci: bool) -> Result<Options, CommandError> {
@@ -159,6 +151,17 @@ impl Arguments {
             return Err(CommandError::Usage("--duration must be at least 1ms"));
         }
         Ok(options)
+    }
+}
+
+fn verdict(comparison: &Comparison) -> Verdict {
+    let measurements = &comparison.measurements;
+    if comparison.interrupted {
+        Verdict::Interrupted
+    } else if measurements.is_empty() || measurements.iter().any(|one| one.errors() > 0) {
+        Verdict::Errors
+    } else {
+        Verdict::Clean
     }
 }
 

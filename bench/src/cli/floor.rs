@@ -1,6 +1,6 @@
 //! `onering-bench floor`.
 
-use super::{CommandError, Cpus, Verdict};
+use super::{CommandError, Cpus, Verdict, output};
 use crate::floor::{Floor, FloorError};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use onering::config::units::parse_cpus;
@@ -62,7 +62,7 @@ impl Arguments {
         }
         drop(ready);
         if all_ready.iter().count() == self.cpus.len() {
-            println!("answering at http://{address}/");
+            output::print(&format_args!("answering at http://{address}/\n"))?;
         }
         while signals.read().map_err(CommandError::Signals)?.is_none() {
             look_after(&mut threads)?;

@@ -1,7 +1,8 @@
 //! `onering-bench merge`.
 
+use super::output::Outputs;
 use super::report::read_all;
-use super::{CommandError, Verdict, print_text, write_json};
+use super::{CommandError, Verdict};
 use std::path::PathBuf;
 
 /// Join the results of several generators that loaded one server at the same time.
@@ -34,8 +35,7 @@ impl Arguments {
         for (file, result) in results {
             all = all.merge(result).map_err(|reason| CommandError::Unlike { file, reason })?;
         }
-        write_json(&self.json, &all)?;
-        print_text(Some(&self.json), &all);
+        Outputs::new(Some(&self.json), None)?.write(&all, &all, String::new)?;
         Ok(Verdict::Clean)
     }
 }

@@ -3,6 +3,7 @@
 mod compare;
 mod floor;
 mod merge;
+mod output;
 mod report;
 mod run;
 pub mod start_at;
@@ -18,9 +19,9 @@ use crate::workload::web99::control::ControlError;
 use crate::workload::web99::parameters::ParametersError;
 use clap::{Parser, Subcommand};
 use onering_fileset::plan::PlanError;
-use std::fmt;
+use output::tell_error;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use sweep::SweepError;
 
@@ -30,7 +31,8 @@ type Cpus = Vec<usize>;
 const EXIT_CODES: &str = "\
 Exit codes:
   0  measured, nothing went wrong (floor: ended by SIGTERM or SIGINT)
-  1  measured, but some requests failed or none succeeded: see the errors in the result
+  1  measured, but some requests failed, or were never sent or answered, or none succeeded: see the
+     result
      (sweep: no rate met the objectives)
   2  the command line, a target, a list or a result file is wrong
   3  the environment does not allow it: no ring, no server, no descriptors
@@ -72,7 +74,7 @@ pub fn main(cli: &Cli) -> ExitCode {
         Ok(Verdict::Behind) => ExitCode::from(5),
         Ok(Verdict::Interrupted) => ExitCode::from(130),
         Err(error) => {
-            eprintln!("onering-bench: {error}");
+            tell_error(&format_args!("onering-bench: {error}"));
             ExitCode::from(error.exit_code())
         }
     }
@@ -160,36 +162,6 @@ impl CommandError {
     }
 }
 
-/// Writes a result as JSON, `-` meaning standard output.
-fn write_json(path: &Path, result: &impl serde::Serialize) -> Result<(), CommandError> {
-    let failed = |error: serde_json::Error| failed(path, error.into());
-    let mut json = serde_json::to_vec_pretty(result).map_err(failed)?;
-    json.push(b'\n');
-    write(path, &json)
-}
-
-/// Writes a file, `-` meaning standard output.
-fn write(path: &Path, contents: &[u8]) -> Result<(), CommandError> {
-    let written = if path == Path::new("-") {
-        use std::io::Write;
-        io::stdout().write_all(contents)
-    } else {
-        std::fs::write(path, contents)
-    };
-    written.map_err(|error| failed(path, error))
-}
-
-fn failed(path: &Path, error: io::Error) -> CommandError {
-    CommandError::Write { path: path.to_owned(), error }
-}
-
-/// Prints a result, unless standard output already is its JSON.
-fn print_text(json: Option<&Path>, text: &impl fmt::Display) {
-    if json != Some(Path::new("-")) {
-        print!("{text}");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +195,10 @@ mod tests {
             "run --target http://127.0.0.1/ --close --requests-per-connection 3",
             "run --target http://127.0.0.1/ --connections 0",
             "run --target http://127.0.0.1/ --requests-per-connection 0",
+            "run --target http://127.0.0.1/ --rate 0",
+            "run --target http://127.0.0.1/ --rate 1e-20",
+            "run --target http://127.0.0.1/ --rate 1e9",
+            "run --target http://127.0.0.1/ --rate nan",
             "run",
             "floor --listen 127.0.0.1:80 --cpus 0",
             "report",

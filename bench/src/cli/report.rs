@@ -1,8 +1,10 @@
 //! `onering-bench report`.
 
-use super::{CommandError, Verdict, write_json};
+use super::output::Outputs;
+use super::{CommandError, Verdict};
 use crate::result::{RunResult, html};
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 
 /// Show results again, as text or as a page with charts.
 ///
@@ -31,28 +33,33 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        let outputs = Outputs::new(self.json.as_deref(), self.html.as_deref())?;
         let results = read_all(&self.files)?;
-        if let Some(path) = &self.html {
-            super::write(path, html::report(&results).as_bytes())?;
-        }
-        match (&self.json, &results[..]) {
-            (None, _) => {}
-            (Some(path), [(_, result)]) => write_json(path, result)?,
-            (Some(path), several) => {
+        let page = || html::report(&results);
+        let text = Shown(&results);
+        match &results[..] {
+            [(_, result)] => outputs.write(&text, result, page)?,
+            several => {
                 let several: Vec<&RunResult> = several.iter().map(|(_, result)| result).collect();
-                write_json(path, &several)?;
-            }
-        }
-        let is_taken = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-        if !is_taken(&self.html) && !is_taken(&self.json) {
-            for (name, result) in &results {
-                if results.len() > 1 {
-                    println!("== {name}");
-                }
-                println!("{result}");
+                outputs.write(&text, &several, page)?;
             }
         }
         Ok(Verdict::Clean)
+    }
+}
+
+/// The results one after the other, named if there are several.
+struct Shown<'r>(&'r [(String, RunResult)]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, result) in self.0 {
+            if self.0.len() > 1 {
+                writeln!(f, "== {name}")?;
+            }
+            writeln!(f, "{result}")?;
+        }
+        Ok(())
     }
 }
 

@@ -1,13 +1,18 @@
 //! `onering-bench sweep`: each rate is measured by a `run` of its own, so that no rate begins with
 //! what the one before it has left behind.
 
-use super::{CommandError, Verdict, print_text, write_json};
+use super::output::{Outputs, tell_error};
+use super::{CommandError, Verdict};
 use crate::interrupt::Interrupt;
 use crate::result::RunResult;
 use crate::sweep::{self, End, Objective, Observation, Search};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Find the highest rate at which a server meets objectives.
 ///
@@ -102,6 +107,7 @@ const MEASURED: [i32; 3] = [0, 1, 5];
 
 impl Arguments {
     pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        let outputs = Outputs::new(self.json.as_deref(), None)?;
         let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
         let search = Search {
             from_per_s: self.from,
@@ -115,14 +121,11 @@ impl Arguments {
             |rate| self.measure(rate, &interrupt),
             |step| {
                 if !self.quiet {
-                    eprintln!("{step}");
+                    tell_error(step);
                 }
             },
         )?;
-        print_text(self.json.as_deref(), &sweep);
-        if let Some(path) = &self.json {
-            write_json(path, &sweep)?;
-        }
+        outputs.write(&sweep, &sweep, String::new)?;
         Ok(match sweep.end {
             End::Knee { .. } | End::Highest => Verdict::Clean,
             End::NoneMet => Verdict::Errors,
@@ -138,7 +141,7 @@ impl Arguments {
         command.args(["--json", "-", "--quiet"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = match interrupt.spawn(&mut command) {
-            Ok(child) => child.wait_with_output()?,
+            Ok(child) => output(child, interrupt)?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
             Err(error) => return Err(error.into()),
         };
@@ -157,6 +160,24 @@ impl Arguments {
         let result = RunResult::parse(&output.stdout).map_err(|error| failed(error.to_string()))?;
         Ok(Some(Observation::of(&result)))
     }
+}
+
+/// How often an interrupt is looked for while a run lasts.
+const ASK: Duration = Duration::from_millis(100);
+
+/// All that a run has said, once it has ended. An interrupt is passed on to it: it may have come to
+/// this process alone, and runs may take long.
+fn output(child: Child, interrupt: &Interrupt) -> io::Result<Output> {
+    let pid = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
+    let run = thread::spawn(move || child.wait_with_output());
+    while !run.is_finished() {
+        if interrupt.wait(ASK)? && !run.is_finished() {
+            // It fails only where the run has just ended.
+            let _ = kill(pid, Signal::SIGINT);
+            break;
+        }
+    }
+    run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::configuration::Assignment;
 use super::peer::Server;
 use crate::dial::{Connection, DialError};
-use crate::once::{self, OnceError, Response};
+use crate::once::{self, OnceError, Patience, Response};
 use crate::tls::{TlsOptionsError, TlsSettings};
 use std::fs;
 use std::io;
@@ -93,13 +93,14 @@ impl Expected {
         let wrong = |what| AnswerError::Wrong { path: self.path.clone(), what };
         let right = |is: bool, what| if is { Ok(()) } else { Err(wrong(what)) };
         let most = self.body_bytes as u64;
+        let patience = Patience { still: PATIENCE, whole: PATIENCE, stop: &mut || false };
         let Response { head, body, .. } =
-            once::exchange(&mut connection, self.request.as_bytes(), most).map_err(|error| {
-                match error {
+            once::exchange(&mut connection, self.request.as_bytes(), most, patience).map_err(
+                |error| match error {
                     OnceError::TooLong(_) => wrong("the length is another one"),
                     error => AnswerError::Exchange { path: self.path.clone(), error },
-                }
-            })?;
+                },
+            )?;
         right(head.status == self.status, "the status is another one")?;
         right(body.len() == self.body_bytes, "the length is another one")?;
         match &self.body {

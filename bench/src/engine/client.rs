@@ -19,7 +19,7 @@ use super::network::{Event, Network, Secured};
 use super::schedule::Schedule;
 use super::timers::Timers;
 use crate::line::{Line, Pace};
-use crate::tally::Tally;
+use crate::tally::{Errors, Tally};
 use crate::workload::Workload;
 use onering::ring::Token;
 use std::collections::VecDeque;
@@ -117,8 +117,11 @@ pub(super) struct UserTally {
 pub(super) struct OpenLoop {
     pub(super) schedule: Schedule,
     pub(super) until: Instant,
-    /// Planned starts for which no connection has come free.
-    pub(super) waiting: VecDeque<Instant>,
+    /// Planned starts for which no connection has come free. They are not kept: those that wait are
+    /// the last of the schedule, so many of them, in its order.
+    pub(super) waiting: u64,
+    /// The same schedule, at the first that waits, or the next one where none does.
+    pub(super) line: Schedule,
     /// Connections that may take one, as long as they may.
     pub(super) free: VecDeque<usize>,
 }
@@ -165,9 +168,10 @@ impl<N: Network, W: Workload> Client<N, W> {
             network,
             workload,
             open_loop: orders.schedule.map(|schedule| OpenLoop {
+                line: schedule.clone(),
                 schedule,
                 until: orders.until,
-                waiting: VecDeque::new(),
+                waiting: 0,
                 free: VecDeque::new(),
             }),
             kept: orders.kept,
@@ -267,18 +271,20 @@ impl<N: Network, W: Workload> Client<N, W> {
             }
             Event::Connected(Ok(secured)) => self.connected(slot, secured),
             Event::Connected(Err(_)) => {
-                self.tally.errors.connect += 1;
+                self.count(slot, |errors| &mut errors.connect);
                 self.fail(slot, Awaits::Sweep);
             }
             Event::TlsFailed(error) => {
-                self.tally.tls_failed(error);
+                self.tally.tls_failure.get_or_insert(error);
+                self.count(slot, |errors| &mut errors.tls);
                 // Not at once: what fails now fails a millisecond later.
                 self.fail(slot, Awaits::Sweep);
             }
             Event::Ended => {
-                let connection = &self.connections[slot];
-                let early = connection.exchanges.awaiting();
-                self.tally.errors.ended += u64::from(early);
+                let early = self.connections[slot].exchanges.awaiting();
+                if early {
+                    self.count(slot, |errors| &mut errors.ended);
+                }
                 self.reopen(slot, early);
             }
             Event::Broken => {
@@ -286,7 +292,9 @@ impl<N: Network, W: Workload> Client<N, W> {
                 // Where nothing is awaited, nothing is lost.
                 let early = connection.exchanges.awaiting()
                     || matches!(connection.awaits, Awaits::Connect(_) | Awaits::End(_));
-                self.tally.errors.reset += u64::from(early);
+                if early {
+                    self.count(slot, |errors| &mut errors.reset);
+                }
                 self.reopen(slot, early);
             }
         }
@@ -351,7 +359,7 @@ impl<N: Network, W: Workload> Client<N, W> {
         );
         match received {
             Err(_) => {
-                self.tally.errors.framing += 1;
+                self.count(slot, |errors| &mut errors.framing);
                 self.reopen(slot, true);
             }
             Ok(()) if self.connections[slot].paced.is_some() => {
@@ -467,6 +475,16 @@ impl<N: Network, W: Workload> Client<N, W> {
         }
     }
 
+    /// Counts what goes wrong on a connection, unless the request that it takes along was planned before
+    /// requests count.
+    fn count(&mut self, slot: usize, kind: impl FnOnce(&mut Errors) -> &mut u64) {
+        let connection = &self.connections[slot];
+        let mut planned = connection.planned.into_iter().chain(connection.exchanges.planned());
+        if planned.all(|planned| planned >= self.counted_from) {
+            *kind(&mut self.tally.errors) += 1;
+        }
+    }
+
     /// What was under way on the connection is lost, and its planned start with it.
     fn fail(&mut self, slot: usize, next: Awaits<N::Socket>) {
         let now = self.network.now();
@@ -513,7 +531,7 @@ impl<N: Network, W: Workload> Client<N, W> {
         match self.network.connect(token) {
             Ok(socket) => connection.awaits = Awaits::Connect(socket),
             Err(_) => {
-                self.tally.errors.connect += 1;
+                self.count(slot, |errors| &mut errors.connect);
                 self.fail(slot, Awaits::Sweep);
             }
         }
@@ -536,7 +554,7 @@ impl<N: Network, W: Workload> Client<N, W> {
             };
             let connection = &self.connections[slot];
             if awaited && now.saturating_duration_since(connection.since) >= self.timeout {
-                self.tally.errors.timeout += 1;
+                self.count(slot, |errors| &mut errors.timeout);
                 self.reopen(slot, true);
             }
         }

@@ -4,6 +4,8 @@ use super::client::UserTally;
 use super::thread::{Message, Part, WindowEnd};
 use super::windows::{Phase, Windows};
 use crate::process::{ProcessError, Usage};
+use crate::result::latencies::Latencies;
+use crate::result::window::Second;
 use crate::tally::Tally;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,10 +20,12 @@ pub(super) struct Measured {
     pub(super) tally: Tally,
     pub(super) usage: Usage,
     pub(super) busiest_thread: Duration,
+    /// How long the thread had something to do that had the most, whether it had a CPU or not.
+    pub(super) busiest_with_waits: Duration,
     pub(super) enters: u64,
     pub(super) server: Option<Result<Usage, ProcessError>>,
     /// By second of the wall clock.
-    pub(super) seconds: BTreeMap<u64, Tally>,
+    pub(super) seconds: BTreeMap<u64, Second>,
     pub(super) users: Vec<UserTally>,
 }
 
@@ -51,7 +55,9 @@ pub(super) struct Collector<'a> {
     threads: usize,
     /// Parts that are not over on every thread: how many they are over on, and their sum.
     parts: BTreeMap<usize, (usize, Box<Part>)>,
-    tallies: BTreeMap<usize, (Tally, BTreeMap<u64, Tally>)>,
+    /// Of each second only what the result has of it: a tally with its histograms takes a MB, and there
+    /// may be a day of them.
+    tallies: BTreeMap<usize, (Tally, BTreeMap<u64, Second>)>,
     ends: BTreeMap<usize, Vec<WindowEnd>>,
     /// The last window that a part belonged to.
     window: usize,
@@ -118,12 +124,12 @@ impl<'a> Collector<'a> {
                 part.tally.schedule.iter_mut().for_each(|schedule| schedule.completed = 0);
             }
         }
-        let second = self.windows.unix(part.from).as_secs();
+        let unix_s = self.windows.unix(part.from).as_secs();
         let (tally, seconds) = self.tallies.entry(self.window).or_default();
-        match seconds.get_mut(&second) {
-            Some(sum) => sum.add(&part.tally),
-            None => drop(seconds.insert(second, part.tally.clone())),
-        }
+        let second = second(unix_s, &part.tally);
+        // More than can be counted is not reached.
+        let sum = seconds.get(&unix_s).and_then(|sum| sum.and(&second));
+        seconds.insert(unix_s, sum.unwrap_or(second));
         if tally.classes.is_empty() {
             *tally = part.tally;
         } else {
@@ -149,7 +155,7 @@ impl<'a> Collector<'a> {
         &self,
         ends: Vec<WindowEnd>,
         tally: Tally,
-        seconds: BTreeMap<u64, Tally>,
+        seconds: BTreeMap<u64, Second>,
     ) -> Option<Measured> {
         let accountant = ends.iter().position(|end| end.server.is_some()).unwrap_or(0);
         let first: &WindowEnd = ends.get(accountant)?;
@@ -160,6 +166,7 @@ impl<'a> Collector<'a> {
             tally,
             usage: Usage::default(),
             busiest_thread: Duration::ZERO,
+            busiest_with_waits: Duration::ZERO,
             enters: 0,
             server: None,
             seconds,
@@ -168,10 +175,22 @@ impl<'a> Collector<'a> {
         for end in ends {
             measured.usage = measured.usage.and(end.usage);
             measured.busiest_thread = measured.busiest_thread.max(end.usage.cpu);
+            let with_waits = end.usage.cpu + end.cpu_awaited;
+            measured.busiest_with_waits = measured.busiest_with_waits.max(with_waits);
             measured.enters += end.enters;
             measured.server = measured.server.or(end.server);
             measured.users.extend(end.users);
         }
         Some(measured)
+    }
+}
+
+fn second(unix_s: u64, tally: &Tally) -> Second {
+    Second {
+        unix_s,
+        requests: tally.requests(),
+        received_bytes: tally.received_bytes,
+        errors: tally.errors.total(),
+        latencies: Latencies::from(tally.waiting().histogram()),
     }
 }

@@ -20,7 +20,7 @@ impl<N: Network, W: Workload> Client<N, W> {
         let busy = |connection: &Connection<_, _>| {
             connection.planned.is_some() || connection.exchanges.awaiting()
         };
-        open.waiting.is_empty() && !self.connections.iter().any(busy)
+        open.waiting == 0 && !self.connections.iter().any(busy)
     }
 
     /// No more is awaited: what is still open is counted as such.
@@ -28,9 +28,17 @@ impl<N: Network, W: Workload> Client<N, W> {
         let (Some(open), Some(tally)) = (&self.open_loop, &mut self.tally.schedule) else { return };
         let counts = |planned: &Instant| *planned >= self.counted_from;
         let assigned = self.connections.iter().filter_map(|connection| connection.planned);
-        let unsent = open.waiting.iter().copied().chain(assigned).filter(counts).count();
+        // Those from before it is counted stand at the head of the line.
+        let mut line = open.line.clone();
+        let uncounted = (0..open.waiting).take_while(|_| {
+            let counted = counts(&line.next());
+            line.advance();
+            !counted
+        });
+        let unsent = open.waiting - uncounted.count() as u64;
+        let unsent = unsent + assigned.filter(counts).count() as u64;
         let sent = self.connections.iter().flat_map(|connection| connection.exchanges.planned());
-        tally.unsent += unsent as u64;
+        tally.unsent += unsent;
         tally.unanswered += sent.filter(counts).count() as u64;
     }
 
@@ -49,6 +57,10 @@ impl<N: Network, W: Workload> Client<N, W> {
             }
             match self.take_free() {
                 Some(slot) => {
+                    // Nobody is in front of it, or no connection would be free.
+                    if let Some(open) = &mut self.open_loop {
+                        open.line.advance();
+                    }
                     if let Some(tally) = self.tally.schedule.as_mut().filter(|_| counts) {
                         tally.lag.record(now.saturating_duration_since(planned));
                     }
@@ -56,7 +68,7 @@ impl<N: Network, W: Workload> Client<N, W> {
                 }
                 None => {
                     if let Some(open) = &mut self.open_loop {
-                        open.waiting.push_back(planned);
+                        open.waiting += 1;
                     }
                 }
             }
@@ -76,10 +88,13 @@ impl<N: Network, W: Workload> Client<N, W> {
     /// The connection may take a planned start: the one that has waited longest, or the next.
     pub(super) fn came_free(&mut self, slot: usize, now: Instant) {
         let Some(open) = &mut self.open_loop else { return };
-        match open.waiting.pop_front() {
-            Some(planned) => self.follow(slot, planned, now),
-            None => self.set_free(slot),
+        if open.waiting == 0 {
+            return self.set_free(slot);
         }
+        let planned = open.line.next();
+        open.line.advance();
+        open.waiting -= 1;
+        self.follow(slot, planned, now);
     }
 
     pub(super) fn set_free(&mut self, slot: usize) {

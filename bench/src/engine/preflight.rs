@@ -4,7 +4,7 @@
 //! how large receive buffers should be.
 
 use crate::dial::{Connection, DialError};
-use crate::once::{self, OnceError};
+use crate::once::{self, OnceError, Patience};
 use crate::request::{Persistence, Script, Wording};
 use crate::response::FrameError;
 use crate::target::Target;
@@ -28,6 +28,9 @@ pub enum PreflightError {
     /// Not a response that can be framed.
     #[error("the first answer cannot be read: {0}")]
     Framing(FrameError),
+    /// Something came again and again.
+    #[error("the first answer was not complete after {0:?}")]
+    Endless(Duration),
     /// Too long to be read as a whole.
     #[error("the first answer has {0} bytes; at most {ANSWER_BYTES_MAX} can be asked for")]
     TooLong(u64),
@@ -46,11 +49,17 @@ pub enum PreflightError {
 /// Longest answer that is asked for.
 pub const ANSWER_BYTES_MAX: u64 = 1 << 30;
 
+/// How long the first answer may take, whatever comes of it meanwhile; longer only if a connection
+/// may stand still for longer.
+const WHOLE_ANSWER_MAX: Duration = Duration::from_secs(60);
+
 /// The answer to the first request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Bytes of head and body.
     pub bytes: u64,
+    /// Bytes of the body.
+    pub body_bytes: u64,
     /// What TLS was spoken, if it was.
     pub negotiated: Option<Negotiated>,
 }
@@ -67,14 +76,18 @@ pub fn ask(
     let mut connection = Connection::dial(server, tls, timeout)?;
     let script = Script::new(std::slice::from_ref(target), wording, Persistence::Close, 1);
     let request = script.request(0);
-    let answer = once::exchange(&mut connection, request.as_slice(), ANSWER_BYTES_MAX)
+    // No signal is held back yet: it ends the process.
+    let whole = WHOLE_ANSWER_MAX.max(timeout);
+    let patience = Patience { still: timeout, whole, stop: &mut || false };
+    let answer = once::exchange(&mut connection, request.as_slice(), ANSWER_BYTES_MAX, patience)
         .map_err(PreflightError::from)?;
     if answer.head.status != expected {
         let (path, status) = (target.path.clone(), answer.head.status);
         return Err(PreflightError::Status { path, status, expected });
     }
-    let bytes = (answer.head_bytes.len() + answer.body.len()) as u64;
-    Ok(Answer { bytes, negotiated: connection.negotiated() })
+    let body_bytes = answer.body.len() as u64;
+    let bytes = answer.head_bytes.len() as u64 + body_bytes;
+    Ok(Answer { bytes, body_bytes, negotiated: connection.negotiated() })
 }
 
 impl From<OnceError> for PreflightError {
@@ -82,6 +95,8 @@ impl From<OnceError> for PreflightError {
         match error {
             OnceError::Silent(error) => Self::Silent(error),
             OnceError::Ended => Self::Ended,
+            OnceError::Endless(whole) => Self::Endless(whole),
+            OnceError::Interrupted => Self::Silent(io::ErrorKind::Interrupted.into()),
             OnceError::Framing(error) => Self::Framing(error),
             OnceError::TooLong(bytes) => Self::TooLong(bytes),
         }

@@ -4,7 +4,7 @@ use crate::result::load::Arrivals;
 use std::time::{Duration, Instant};
 
 /// The planned starts of one thread, without end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Schedule {
     begin: Instant,
     per_s: f64,
@@ -12,7 +12,7 @@ pub(super) struct Schedule {
     next_s: f64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Gaps {
     /// Starts are counted, so that no error adds up.
     Constant {

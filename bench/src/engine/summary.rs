@@ -6,7 +6,7 @@ use super::server::Known;
 use crate::process::{Consumption, ProcessError, Usage};
 use crate::result::cost::{CLIENT_LIMIT, ClientCost, Resident, ServerCost, ServerUsage};
 use crate::result::latencies::Latencies;
-use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Second, Window};
+use crate::result::window::{Class, Conformity, Counts, Handshakes, Schedule, Window};
 use crate::tally::{ClassTally, ScheduleTally, Tally};
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ pub(super) fn window(
 ) -> Window {
     let Measured { tally, .. } = &measured;
     let conformity = paced.then(|| conformity(&measured.users, tally.connects));
-    let busiest = measured.busiest_thread.as_secs_f64();
+    // While others have its CPU, a thread is as late as one that has too much to do.
+    let busiest = measured.busiest_with_waits.as_secs_f64();
     let busy = busiest > CLIENT_LIMIT * measured.duration.as_secs_f64();
     Window::new(Counts {
         name,
@@ -52,7 +53,7 @@ pub(super) fn window(
         connect: Latencies::from(tally.connect.histogram()),
         tls: Latencies::from(tally.tls.histogram()),
         schedule: tally.schedule.as_ref().map(|schedule| plan_kept(schedule, tally, busy)),
-        seconds: measured.seconds.iter().map(second).collect(),
+        seconds: measured.seconds.into_values().collect(),
         client: ClientCost {
             usage: measured.usage.into(),
             busiest_thread_ns: ns(measured.busiest_thread),
@@ -71,16 +72,6 @@ fn class((name, tally): (&String, &ClassTally)) -> Class {
         first_byte: Latencies::from(tally.first_byte.histogram()),
         service: Latencies::from(tally.service.histogram()),
         response: tally.response.as_ref().map(|response| Latencies::from(response.histogram())),
-    }
-}
-
-fn second((&unix_s, tally): (&u64, &Tally)) -> Second {
-    Second {
-        unix_s,
-        requests: tally.requests(),
-        received_bytes: tally.received_bytes,
-        errors: tally.errors.total(),
-        latencies: Latencies::from(tally.waiting().histogram()),
     }
 }
 

@@ -6,7 +6,7 @@ use super::schedule::Schedule;
 use super::tls::TlsNetwork;
 use super::windows::{Phase, Windows};
 use super::{Model, Plan, RunError, Share, Tls};
-use crate::process::{ProcessError, Sample, Usage};
+use crate::process::{ProcessError, Sample, Usage, cpu_awaited_by_this_thread};
 use crate::tally::Tally;
 use crate::tls::TlsClient;
 use crate::workload::Workload;
@@ -57,6 +57,8 @@ pub(super) struct WindowEnd {
     pub(super) duration: Duration,
     /// The thread's own consumption.
     pub(super) usage: Usage,
+    /// How long the thread had something to do and no CPU.
+    pub(super) cpu_awaited: Duration,
     /// The thread's calls of `io_uring_enter(2)`.
     pub(super) enters: u64,
     /// The server's consumption, if this thread accounts for it.
@@ -152,6 +154,7 @@ pub(super) struct Reading {
     window: usize,
     at: Instant,
     usage: Usage,
+    cpu_awaited: Duration,
     enters: u64,
     server: Option<Result<Sample, ProcessError>>,
 }
@@ -215,8 +218,9 @@ impl Clockwork<'_> {
         // The clock is read after the server, at both ends.
         let server = self.server.map(Sample::of_tree);
         let usage = Usage::of_this_thread()?;
+        let cpu_awaited = cpu_awaited_by_this_thread();
         let (at, enters) = (client.now(), client.enters());
-        self.reading = Some(Reading { window, at, usage, enters, server });
+        self.reading = Some(Reading { window, at, usage, cpu_awaited, enters, server });
         Ok(())
     }
 
@@ -232,6 +236,7 @@ impl Clockwork<'_> {
             begin: begin.at,
             duration: client.now().saturating_duration_since(begin.at),
             usage: Usage::of_this_thread()?.since(begin.usage),
+            cpu_awaited: cpu_awaited_by_this_thread().saturating_sub(begin.cpu_awaited),
             enters: client.enters() - begin.enters,
             server,
             users: client.take_users(),

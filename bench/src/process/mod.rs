@@ -105,5 +105,13 @@ impl Usage {
     }
 }
 
+/// How long the calling thread has waited for a CPU while it had something to do, since it began; zero
+/// where the kernel does not tell (proc(5), `schedstat`).
+pub fn cpu_awaited_by_this_thread() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests;

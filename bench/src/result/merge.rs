@@ -239,14 +239,11 @@ fn merge_seconds(left: &[Second], right: &[Second]) -> Result<Vec<Second>, Unlik
     let mut seconds: BTreeMap<u64, Second> =
         left.iter().map(|second| (second.unix_s, second.clone())).collect();
     for second in right {
-        let Some(sum) = seconds.get_mut(&second.unix_s) else {
-            seconds.insert(second.unix_s, second.clone());
-            continue;
+        let sum = match seconds.get(&second.unix_s) {
+            Some(sum) => sum.and(second).ok_or(Unlike::TooMuch)?,
+            None => second.clone(),
         };
-        sum.requests = add(sum.requests, second.requests)?;
-        sum.received_bytes = add(sum.received_bytes, second.received_bytes)?;
-        sum.errors = add(sum.errors, second.errors)?;
-        sum.latencies = join(&sum.latencies, &second.latencies)?;
+        seconds.insert(second.unix_s, sum);
     }
     Ok(seconds.into_values().collect())
 }

@@ -86,10 +86,27 @@ impl RunResult {
         self.windows.iter().map(own).fold(0, u64::saturating_add)
     }
 
+    /// Planned requests of all windows that were never sent, or had no answer at the end.
+    pub fn missed(&self) -> u64 {
+        let schedules = self.windows.iter().filter_map(|window| window.counts().schedule.as_ref());
+        let own = schedules.flat_map(|schedule| [schedule.never_sent, schedule.unanswered]);
+        own.fold(0, u64::saturating_add)
+    }
+
     /// Whether a generator had no time left in some window, so that it may have held the server
     /// back.
     pub fn client_is_the_limit(&self) -> bool {
         self.windows.iter().any(|w| w.figures().client_busiest_thread > cost::CLIENT_LIMIT)
+    }
+
+    /// Whether something took longer than latencies are told apart.
+    pub fn has_latencies_beyond_bounds(&self) -> bool {
+        let beyond = |window: &Window| {
+            let counts = window.counts();
+            let all = [&counts.connect, &counts.tls, &counts.waiting(), &counts.service()];
+            all.iter().any(|latencies| latencies.max_us() > latencies::NS_MAX as f64 / 1e3)
+        };
+        self.windows.iter().any(beyond)
     }
 
     /// Whether a generator fell behind its own schedule in some window.

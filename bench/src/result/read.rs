@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest file that is read: a day of a hundred classes needs less.
-pub const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Longest file that is read: twelve hours at 2.5 kB a second need half of it.
+pub const FILE_BYTES_MAX: u64 = 256 << 20;
 
 /// Why a file is refused.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +144,7 @@ mod tests {
         let error = RunResult::read(Path::new("/nowhere/x.json")).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/x.json: cannot be read: "), "{error}");
         let endless = RunResult::read(Path::new("/dev/zero")).unwrap_err().to_string();
-        assert!(endless.contains("longer than 64 MiB"), "{endless}");
+        assert!(endless.contains("longer than 256 MiB"), "{endless}");
     }
 
     /// Changes one place of a result's JSON and says why it is then refused.

@@ -4,7 +4,7 @@ use super::RunResult;
 use super::cost::{ServerCost, Usage};
 use super::curve::Curve;
 use super::disclosure::Disclosure;
-use super::latencies::Latencies;
+use super::latencies::{self, Latencies};
 use super::load::{Arrivals, Load, Model, Pacing, RequestsPerConnection, Tls};
 use super::window::{Counts, Handshakes, Window};
 use std::fmt;
@@ -209,6 +209,12 @@ impl RunResult {
         let mut warnings = Vec::new();
         if self.client_is_the_limit() {
             warnings.push("client is the limit: compare CPU per request".to_owned());
+        }
+        if self.has_latencies_beyond_bounds() {
+            warnings.push(format!(
+                "some latencies are beyond {} s: how long those were is not told apart any more",
+                latencies::NS_MAX / 1_000_000_000
+            ));
         }
         if self.is_behind_schedule() {
             warnings.push(

@@ -157,6 +157,21 @@ pub struct Second {
     pub latencies: Latencies,
 }
 
+impl Second {
+    /// This part of the second and another of the same one; `None` if there would be more than can be
+    /// counted.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Option<Self> {
+        Some(Self {
+            unix_s: self.unix_s,
+            requests: self.requests.checked_add(other.requests)?,
+            received_bytes: self.received_bytes.checked_add(other.received_bytes)?,
+            errors: self.errors.checked_add(other.errors)?,
+            latencies: self.latencies.and(&other.latencies)?,
+        })
+    }
+}
+
 /// Sums over a SPECweb99-style iteration (WORKLOAD.md §1.5, §7.1), which add up over generators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -18,13 +18,15 @@ pub struct Plan {
     pub pipeline: usize,
     /// The status of right responses.
     pub status: u16,
+    /// Body length of right responses to the first target, where it is known beforehand.
+    pub body_bytes: Option<u64>,
 }
 
 /// What is known of a target from its responses.
 #[derive(Clone, Debug, Default)]
 struct TargetMemory {
     head: HeadMemory,
-    /// Body length of the first right response; all others must have it.
+    /// Body length of the first right response, before the run or in it; all others must have it.
     body_bytes: Option<u64>,
 }
 
@@ -45,13 +47,17 @@ impl Get {
     pub fn new(plan: &Plan, (part, parts): (usize, usize)) -> Self {
         let script =
             |persistence| Script::new(&plan.targets, &plan.wording, persistence, plan.pipeline);
+        let mut targets = vec![TargetMemory::default(); plan.targets.len()];
+        if let Some(first) = targets.first_mut() {
+            first.body_bytes = plan.body_bytes;
+        }
         Self {
             persist: script(Persistence::Persist),
             close: script(Persistence::Close),
             place: plan.targets.len() * part / parts,
             requests_per_connection: plan.requests_per_connection.unwrap_or(u64::MAX),
             status: plan.status,
-            targets: vec![TargetMemory::default(); plan.targets.len()],
+            targets,
         }
     }
 }
@@ -131,6 +137,7 @@ mod tests {
             requests_per_connection: Some(7),
             pipeline: 2,
             status: 200,
+            body_bytes: Some(10),
         };
         Get::new(&plan, part)
     }
@@ -155,6 +162,7 @@ mod tests {
             get.head(0, &mut target, Head { status, body_bytes, persistent: true }, b"")
         };
         assert_eq!(judge(0, 404, 5), Err(Wrong::Status));
+        assert_eq!(judge(0, 200, 9), Err(Wrong::Length), "it was answered rightly before the run");
         assert_eq!(judge(0, 200, 10), Ok(()));
         assert_eq!(judge(0, 200, 11), Err(Wrong::Length));
         assert_eq!(judge(1, 200, 11), Ok(()));

@@ -6,6 +6,7 @@ mod distributed;
 mod floor;
 mod laws;
 mod manners;
+mod misbehaved;
 mod reference;
 mod report;
 #[path = "../../src/workload/web99/responder.rs"]

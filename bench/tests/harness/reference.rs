@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,6 +16,8 @@ use crate::responder::{Fault, Responder, request_bytes};
 /// The seed of the file set and of users and ads.
 pub(crate) const SET_SEED: u64 = 1;
 
+const FETCH: &[u8] = b"command/Fetch";
+
 /// A server that runs until the test's process ends.
 pub(crate) struct Reference {
     address: SocketAddr,
@@ -26,6 +29,18 @@ struct Shared {
     observed: Mutex<Observed>,
     /// Before the first byte of each answer.
     late: Duration,
+    on_fetch: Mutex<OnFetch>,
+    fetch_asked: AtomicBool,
+}
+
+/// What becomes of the command Fetch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnFetch {
+    Answer,
+    /// The connection is closed.
+    Close,
+    /// Nothing comes, for as long as the client waits.
+    Hang,
 }
 
 impl Reference {
@@ -37,7 +52,13 @@ impl Reference {
         let mut responder = Responder::new(SET_SEED);
         responder.set_fault(fault);
         let (responder, observed) = (Mutex::new(responder), Mutex::new(Observed::new(set)));
-        let shared = Arc::new(Shared { responder, observed, late });
+        let shared = Arc::new(Shared {
+            responder,
+            observed,
+            late,
+            on_fetch: Mutex::new(OnFetch::Answer),
+            fetch_asked: AtomicBool::new(false),
+        });
         let server = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -51,6 +72,15 @@ impl Reference {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)
+    }
+
+    pub(crate) fn set_on_fetch(&self, on_fetch: OnFetch) {
+        *self.shared.on_fetch.lock().expect("no thread has panicked") = on_fetch;
+    }
+
+    /// Whether the command Fetch has come.
+    pub(crate) fn fetch_asked(&self) -> bool {
+        self.shared.fetch_asked.load(Ordering::Relaxed)
     }
 
     /// What was requested, and how many connections had not come to their end.
@@ -74,6 +104,15 @@ impl Shared {
                 continue;
             };
             let request: Vec<u8> = input.drain(..length).collect();
+            if request.windows(FETCH.len()).any(|window| window == FETCH) {
+                self.fetch_asked.store(true, Ordering::Relaxed);
+                match *self.on_fetch.lock().expect("no thread has panicked") {
+                    OnFetch::Answer => {}
+                    OnFetch::Close => return Ok(()),
+                    // Until the client closes.
+                    OnFetch::Hang => return stream.read_to_end(&mut input).map(drop),
+                }
+            }
             let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
             let answer = {
                 let mut responder = self.responder.lock().expect("no thread has panicked");

@@ -14,7 +14,7 @@ use onering_fileset::plan::Directories;
 use serde_json::Value;
 
 use crate::laws::{undealt, within};
-use crate::reference::{Reference, SET_SEED};
+use crate::reference::{OnFetch, Reference, SET_SEED};
 use crate::responder::Fault;
 
 const PROMPT: Duration = Duration::ZERO;
@@ -146,6 +146,43 @@ fn an_interrupted_run_tells_what_was_measured_and_looks_through_the_log() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("each as it was sent"), "{said}");
+    assert!(result["windows"][0]["counts"]["requests"].as_u64() > Some(0));
+}
+
+#[test]
+fn what_was_measured_is_told_where_the_server_does_not_give_its_log() {
+    let reference = Reference::start(set(4), None, PROMPT);
+    reference.set_on_fetch(OnFetch::Close);
+    let arguments =
+        "--workload web99 --load 4 --pacer none --iterations 1 --warmup 0s --duration 500ms";
+    let output = run(&reference, arguments);
+    let Some(result) = result(&output) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(errors(&result), ["post_log"], "{said}");
+    assert!(said.contains("did not answer the command Fetch"), "{said}");
+    assert!(result["windows"][0]["counts"]["requests"].as_u64() > Some(0));
+}
+
+#[test]
+fn an_interrupt_while_the_log_is_awaited_ends_the_wait_and_not_the_result() {
+    let reference = Reference::start(set(4), None, PROMPT);
+    reference.set_on_fetch(OnFetch::Hang);
+    let arguments =
+        "--workload web99 --load 4 --pacer none --iterations 1 --warmup 0s --duration 200ms";
+    let child = bench(&reference, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.expect("the program is built");
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a process"));
+    while !reference.fetch_asked() && child.try_wait().expect("it is a child").is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // It is gone already where there is no ring.
+    let _ = kill(pid, Signal::SIGTERM);
+    let output = child.wait_with_output().expect("it is a child");
+    let Some(result) = result(&output) else { return };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("not looked through"), "{said}");
     assert!(result["windows"][0]["counts"]["requests"].as_u64() > Some(0));
 }
 

@@ -88,6 +88,7 @@ impl Arguments {
             requests_per_connection,
             pipeline: plan.pipeline,
             status: self.status,
+            body_bytes: Some(answer.body_bytes),
         };
         Ok(Task { plan, load, get })
     }

@@ -5,8 +5,9 @@ mod tls;
 mod watch;
 mod web99;
 
+use super::output::Outputs;
 use super::start_at::{StartAt, Waited};
-use super::{CommandError, Cpus, Verdict, print_text, write_json};
+use super::{CommandError, Cpus, Verdict};
 use crate::engine::windows::Window;
 use crate::engine::{CONNECTIONS_MAX, Model, PIPELINE_MAX, Plan, Tls};
 use crate::fingerprint::{Fingerprint, Subject};
@@ -137,13 +138,17 @@ fn within(most: usize) -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=most as u64)
 }
 
-/// Requests a second: more than nothing, and no more than a clock of ns can tell apart.
+/// The longest run: results have something of each second, and are read as a whole.
+const RUN_MAX: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Requests a second: often enough to be seen in the longest run, and no more than a clock of ns can
+/// tell apart.
 fn rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|_| "write a number of requests a second".to_owned())?;
-    if rate > 0.0 && rate <= 1e8 {
+    if (0.001..=1e8).contains(&rate) {
         Ok(rate)
     } else {
-        Err("a rate is above 0 and at most 100000000 requests a second".to_owned())
+        Err("a rate is from 0.001 to 100000000 requests a second".to_owned())
     }
 }
 
@@ -221,6 +226,10 @@ impl Arguments {
         load: Load,
         measure: impl FnOnce(&mut Watch) -> Result<Vec<WindowResult>, CommandError>,
     ) -> Result<Verdict, CommandError> {
+        if plan.windows.last().is_some_and(|last| last.from + last.length > RUN_MAX) {
+            return Err(CommandError::Usage("a run is at most 12 h long, warm-up included"));
+        }
+        let outputs = Outputs::new(self.json.as_deref(), self.html.as_deref())?;
         let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
         let command_line: Vec<String> = std::env::args().collect();
         let fingerprint = Fingerprint::read(Subject {
@@ -256,14 +265,9 @@ impl Arguments {
         if result.windows.is_empty() {
             return Err(CommandError::NothingMeasured);
         }
-        print_text(self.json.as_deref(), &result);
-        if let Some(path) = &self.json {
-            write_json(path, &result)?;
-        }
-        if let Some(path) = &self.html {
-            let name = result.load.target.clone();
-            super::write(path, result::html::report(&[(name, result.clone())]).as_bytes())?;
-        }
+        outputs.write(&result, &result, || {
+            result::html::report(&[(result.load.target.clone(), result.clone())])
+        })?;
         Ok(verdict(&result, interrupted))
     }
 }
@@ -285,7 +289,11 @@ fn verdict(result: &RunResult, interrupted: bool) -> Verdict {
         Verdict::Interrupted
     } else if result.is_behind_schedule() {
         Verdict::Behind
-    } else if result.errors() > 0 || result.requests() == 0 || result.windows.iter().any(unknown) {
+    } else if result.errors() > 0
+        || result.missed() > 0
+        || result.requests() == 0
+        || result.windows.iter().any(unknown)
+    {
         Verdict::Errors
     } else {
         Verdict::Clean

@@ -1,18 +1,22 @@
 //! `onering-bench run --workload web99` and `--workload web96`.
 
+use super::watch::Watch;
 use super::{Arguments, tls};
+use crate::cli::output::tell_error;
 use crate::cli::{CommandError, Verdict};
 use crate::dial::Connection;
 use crate::engine::windows::Window;
 use crate::engine::{self, Model, Plan, Watcher};
 use crate::line::Pace;
+use crate::once::OnceError;
 use crate::request::Version;
 use crate::result::load::{HttpVersion, Load, Pacing, Parameter, RequestsPerConnection};
 use crate::result::window::{Counts, Window as WindowResult};
 use crate::target::{Scheme, Target, Targets};
 use crate::workload::web96::{self, Web96};
+use crate::workload::web99::control::ControlError;
 use crate::workload::web99::parameters::{self, Parameters, Paths, Wanted};
-use crate::workload::web99::posts::{Ledger, PostVerdict};
+use crate::workload::web99::posts::Ledger;
 use crate::workload::web99::{Web99, control};
 use clap::ValueEnum;
 use onering::config::units::parse_duration;
@@ -104,6 +108,9 @@ impl Pacer {
     }
 }
 
+/// How often an interrupt is looked for while the POST log is awaited.
+const ASK: Duration = Duration::from_millis(100);
+
 /// Of a hundred connections of web99-ssl, how many resume a session. The original's share is not
 /// known; of the shares that are reported, 0, 90 and 100, this is the headline (WORKLOAD.md §3).
 const RESUME_PERCENT: u8 = 90;
@@ -146,7 +153,16 @@ impl Arguments {
         }
         let options = &self.web99;
         let connections = options.load.unwrap_or(self.connections);
-        let (directories, set_seed) = options.set(Directories::for_load(connections)?)?;
+        let planned = Directories::for_load(options.all_users.map_or(connections, u64::from))?;
+        let (directories, set_seed) = options.set(planned)?;
+        if directories.count() != planned.count() {
+            tell_error(&format_args!(
+                "the file set has {} directories, and a load of so many users {}: this is not the \
+                 workload that the rules have\n  fix: onering fileset generate DIR --load N",
+                directories.count(),
+                planned.count()
+            ));
+        }
         let tls = self.tls.tls(targets, RESUME_PERCENT)?;
         let spoken = tls::try_out(tls.as_ref(), targets.address, self.timeout)?;
         let mean_bytes = mean_body_bytes(None) as u64;
@@ -194,7 +210,7 @@ impl Arguments {
         };
         let mut log = None;
         let verdict = self.tell(&plan, load, |watch| {
-            run.measure(&mut log, |ledger| {
+            run.measure(&mut log, watch, |ledger, watch| {
                 Ok(engine::run(
                     &plan,
                     &|share| {
@@ -207,7 +223,7 @@ impl Arguments {
             })
         })?;
         if let Some(log) = log {
-            eprintln!("{log}");
+            tell_error(&log);
         }
         Ok(verdict)
     }
@@ -311,25 +327,48 @@ impl Web99Run<'_> {
         Ok(())
     }
 
-    /// Measures by `load`; `log` is what the POST log was like, if there are POSTs.
+    /// Measures by `load`; `log` says what the POST log was like, if there are POSTs.
     fn measure(
         &self,
-        log: &mut Option<PostVerdict>,
-        load: impl FnOnce(&Ledger) -> Result<Vec<WindowResult>, CommandError>,
+        log: &mut Option<String>,
+        watch: &mut Watch,
+        load: impl FnOnce(&Ledger, &mut Watch) -> Result<Vec<WindowResult>, CommandError>,
     ) -> Result<Vec<WindowResult>, CommandError> {
         let ledger = Ledger::default();
-        let mut windows = load(&ledger)?;
-        if self.has_posts() {
-            let Wanted { users, paths, .. } = self.parameters.wanted();
-            let fetched = control::fetch(&self.parameters, &mut self.dial()?)?;
-            let alone = self.own == (0..*users);
-            let verdict = ledger.take().judge(&fetched, &paths.files, self.own.clone(), alone);
-            if let Some(last) = windows.pop() {
-                windows.push(with_post_log(&last, &verdict));
-            }
-            *log = Some(verdict);
+        let mut windows = load(&ledger, watch)?;
+        if !self.has_posts() {
+            return Ok(windows);
         }
+        let (fetched, unread) = match self.fetch(watch) {
+            Ok(fetched) => (fetched, String::new()),
+            Err(CommandError::Control(ControlError::Exchange {
+                error: OnceError::Interrupted,
+                ..
+            })) => {
+                *log = Some("POST log: not looked through, because of the interrupt".to_owned());
+                return Ok(windows);
+            }
+            // What was measured stands. A log that nobody can read has no record.
+            Err(error) => (Vec::new(), format!("POST log: {error}\n")),
+        };
+        let Wanted { users, paths, .. } = self.parameters.wanted();
+        let alone = self.own == (0..*users);
+        let verdict = ledger.take().judge(&fetched, &paths.files, self.own.clone(), alone);
+        if let Some(last) = windows.pop() {
+            windows.push(with_post_log(&last, verdict.total()));
+        }
+        *log = Some(format!("{unread}{verdict}"));
         Ok(windows)
+    }
+
+    /// The server's POST log. The first interrupt of the run ends the wait for it.
+    fn fetch(&self, watch: &mut Watch) -> Result<Vec<u8>, CommandError> {
+        let mut connection = self.dial()?;
+        connection.set_read_timeout(ASK).map_err(CommandError::Signals)?;
+        // After an earlier one the next ends the process.
+        let obeyed = watch.wants_to_stop();
+        let mut stop = || !obeyed && watch.wants_to_stop();
+        Ok(control::fetch(&self.parameters, &mut connection, &mut stop)?)
     }
 
     fn dial(&self) -> Result<Connection, CommandError> {
@@ -350,9 +389,9 @@ impl Web99Run<'_> {
 }
 
 /// The last window, which also answers for the POST log of the whole run.
-fn with_post_log(last: &WindowResult, verdict: &PostVerdict) -> WindowResult {
+fn with_post_log(last: &WindowResult, faults: u64) -> WindowResult {
     let counts = last.counts().clone();
     let errors = counts.errors.kinds().map(|(kind, count)| (kind.to_owned(), count));
-    let errors = errors.chain([("post_log".to_owned(), verdict.total())]).collect();
+    let errors = errors.chain([("post_log".to_owned(), faults)]).collect();
     WindowResult::new(Counts { errors, ..counts })
 }

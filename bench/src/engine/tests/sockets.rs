@@ -58,6 +58,7 @@ pub(in crate::engine) fn plan(address: SocketAddr) -> Run {
             requests_per_connection: None,
             pipeline: 1,
             status: 200,
+            body_bytes: None,
         },
     }
 }

@@ -84,6 +84,7 @@ fn get() -> Get {
         requests_per_connection: None,
         pipeline: 1,
         status: 200,
+        body_bytes: None,
     };
     Get::new(&plan, (0, 1))
 }
@@ -167,6 +168,19 @@ fn a_server_that_is_too_slow_for_the_plan_is_not_the_generators_lateness() {
     assert!(counts.requests > 120_000, "{}", counts.requests);
     // Who came last of those that were served had waited for longer than the window.
     assert!(counts.response().unwrap().max_us() > 7e6);
+}
+
+#[test]
+fn a_request_of_the_warm_up_that_fails_later_is_no_error_of_the_window() {
+    let open = Model::Open { rate_per_s: 10.0, arrivals: Arrivals::Constant };
+    let gone = server(Some(500 * MS..60 * S));
+    let [counts] = &*run(&plan(open, 64), get(), gone) else { panic!() };
+    let schedule = counts.schedule.as_ref().unwrap();
+    // Those of the last half second of the warm-up are given up in the window, after five seconds.
+    assert_eq!((schedule.planned, counts.requests), (100, 0));
+    assert!(counts.errors.total() > 0);
+    let told = counts.errors.total() + schedule.never_sent + schedule.unanswered;
+    assert_eq!(told, schedule.planned);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! on a connection that stands: two requests of which nothing is measured.
 
 use super::parameters::Parameters;
-use crate::once::{self, OnceError};
+use crate::once::{self, OnceError, Patience};
 use onering_fileset::dynamic::Page;
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -12,6 +12,9 @@ const ANSWER_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// How long the server may take to connect, and for each piece of an answer.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long an answer may take altogether.
+const WHOLE_ANSWER_MAX: Duration = Duration::from_secs(600);
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -47,15 +50,19 @@ pub fn reset(
     parameters: &Parameters,
     connection: &mut (impl Read + Write),
 ) -> Result<(), ControlError> {
-    answer(parameters, "Reset", &parameters.reset().to_query(), connection).map(drop)
+    let query = parameters.reset().to_query();
+    // No signal is held back yet: it ends the process.
+    answer(parameters, "Reset", &query, connection, &mut || false).map(drop)
 }
 
-/// The server's POST log, header included.
+/// The server's POST log, header included, unless `stop` says that nobody wants it any more; that is
+/// asked as often as the connection's timeout has passed.
 pub fn fetch(
     parameters: &Parameters,
     connection: &mut (impl Read + Write),
+    stop: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<u8>, ControlError> {
-    let page = answer(parameters, "Fetch", "command/Fetch", connection)?;
+    let page = answer(parameters, "Fetch", "command/Fetch", connection, stop)?;
     Page::content(&page).map(<[u8]>::to_vec).ok_or(ControlError::NoPage)
 }
 
@@ -65,11 +72,13 @@ fn answer(
     command: &'static str,
     query: &str,
     connection: &mut (impl Read + Write),
+    stop: &mut dyn FnMut() -> bool,
 ) -> Result<Vec<u8>, ControlError> {
     let wanted = parameters.wanted();
     let (path, host) = (&wanted.paths.dynamic, &wanted.host);
     let request = format!("GET {path}?{query} HTTP/1.0\r\nHost: {host}\r\n\r\n");
-    let response = once::exchange(connection, request.as_bytes(), ANSWER_BYTES_MAX)
+    let patience = Patience { still: TIMEOUT, whole: WHOLE_ANSWER_MAX, stop };
+    let response = once::exchange(connection, request.as_bytes(), ANSWER_BYTES_MAX, patience)
         .map_err(|error| ControlError::Exchange { command, error })?;
     match response.head.status {
         200 => Ok(response.body),

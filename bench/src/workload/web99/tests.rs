@@ -107,7 +107,7 @@ fn session(
         }
     }
     responder.set_fault(None);
-    let log = control::fetch(parameters, &mut wire(&mut responder)).unwrap();
+    let log = control::fetch(parameters, &mut wire(&mut responder), &mut || false).unwrap();
     let files = &parameters.wanted().paths.files;
     drop(web99);
     session.posts = ledger.take().judge(&log, files, 0..USERS, true);
@@ -296,7 +296,8 @@ fn commands_that_fail_say_why() {
         ("HTTP/1.0 200 OK\r\nContent-Length: 999999999\r\n\r\n", "999999999 bytes"),
         ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nlog", "not a page"),
     ] {
-        let error = control::fetch(&parameters, &mut Canned(answer.as_bytes())).unwrap_err();
+        let error =
+            control::fetch(&parameters, &mut Canned(answer.as_bytes()), &mut || false).unwrap_err();
         assert!(error.to_string().contains(why), "{answer:?}: {error}");
     }
 }
