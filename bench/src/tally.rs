@@ -197,6 +197,8 @@ pub struct ScheduleTally {
     pub unsent: u64,
     /// Requests sent that had no answer at the end.
     pub unanswered: u64,
+    /// Right responses that came in the interval, whenever they were planned.
+    pub completed: u64,
     /// How much later than planned the generator itself acted; waiting for a connection to come free
     /// is not part of it.
     pub lag: Latencies,
@@ -312,6 +314,7 @@ impl Tally {
             schedule.planned += other.planned;
             schedule.unsent += other.unsent;
             schedule.unanswered += other.unanswered;
+            schedule.completed += other.completed;
             schedule.lag.add(&other.lag);
         }
     }

@@ -349,6 +349,9 @@ impl<N: Network, W: Workload> Client<N, W> {
             |answer| {
                 answers += 1;
                 user.errors += u64::from(answer.right.is_err());
+                if let (Some(schedule), Ok(())) = (&mut tally.schedule, answer.right) {
+                    schedule.completed += 1;
+                }
                 if answer.times.planned.is_none_or(|planned| planned >= counted_from) {
                     answer.count(tally);
                 }

@@ -103,7 +103,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn over(&mut self, part: Part, watch: &mut dyn FnMut(Progress<'_>, Phase)) {
+    fn over(&mut self, mut part: Part, watch: &mut dyn FnMut(Progress<'_>, Phase)) {
         let end = self.windows.edge(part.from);
         let (since, until) = self.windows.span(part.from);
         let progress = Progress {
@@ -119,8 +119,10 @@ impl<'a> Collector<'a> {
         match part.phase {
             Phase::WarmUp | Phase::Between => return,
             Phase::Measured(number) => self.window = number,
-            // Late answers to what the window has planned.
-            Phase::Draining => {}
+            // Late answers to what the window has planned, which did not come in it.
+            Phase::Draining => {
+                part.tally.schedule.iter_mut().for_each(|schedule| schedule.completed = 0);
+            }
         }
         let unix_s = self.windows.unix(part.from).as_secs();
         let (tally, seconds) = self.tallies.entry(self.window).or_default();

@@ -82,6 +82,7 @@ fn plan_kept(schedule: &ScheduleTally, tally: &Tally, busy: bool) -> Schedule {
         planned: schedule.planned,
         never_sent: schedule.unsent,
         unanswered: schedule.unanswered,
+        completed: Some(schedule.completed),
         lag: Latencies::from(schedule.lag.histogram()),
         behind: tally.is_behind() || (busy && waited),
     }

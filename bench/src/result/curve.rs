@@ -59,7 +59,7 @@ fn point(counts: &Counts) -> Option<Point> {
     let schedule = counts.schedule.as_ref()?;
     Some(Point {
         requested_per_s: counts.per_s(schedule.planned),
-        achieved_per_s: counts.per_s(counts.requests),
+        achieved_per_s: counts.per_s(counts.completed()),
         response_ms: counts.waiting().mean_us() / 1e3,
     })
 }

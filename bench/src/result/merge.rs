@@ -226,6 +226,10 @@ fn merge_schedule(left: &Schedule, right: &Schedule) -> Result<Schedule, Unlike>
         planned: add(left.planned, right.planned)?,
         never_sent: add(left.never_sent, right.never_sent)?,
         unanswered: add(left.unanswered, right.unanswered)?,
+        completed: match (left.completed, right.completed) {
+            (Some(left), Some(right)) => Some(add(left, right)?),
+            _ => None,
+        },
         lag: join(&left.lag, &right.lag)?,
         behind: left.behind || right.behind,
     })

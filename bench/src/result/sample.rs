@@ -198,6 +198,7 @@ fn counts(shape: Shape, number: u64) -> Counts {
             planned: rate * shape.window_s,
             never_sent: 0,
             unanswered: 0,
+            completed: None,
             lag: all.clone(),
             behind: false,
         }),

@@ -308,14 +308,14 @@ impl Counts {
         );
         for class in &self.classes {
             let latencies = class.response.as_ref().unwrap_or(&class.service);
-            let share = self.per_request(class.requests).map(|share| share * 100.0);
+            let share = class.requests as f64 * 100.0 / self.requests as f64;
             let latency = |us: f64| {
                 if latencies.is_empty() { Maybe(None, 0).to_string() } else { microseconds(us) }
             };
             table.row([
                 class.name.clone(),
                 class.requests.to_string(),
-                Maybe(share, 2).to_string(),
+                Maybe((self.requests > 0).then_some(share), 2).to_string(),
                 format!("{:.2}", self.per_s(class.received_bytes) / 1e6),
                 latency(latencies.quantile_us(0.5)),
                 latency(latencies.quantile_us(0.99)),

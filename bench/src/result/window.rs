@@ -129,6 +129,10 @@ pub struct Schedule {
     pub never_sent: u64,
     /// Of these, those that were sent and had no answer when the run ended.
     pub unanswered: u64,
+    /// Right responses that came in the window, whenever they were planned: those from which rates and
+    /// costs follow. Absent where they were not counted apart; then all right responses are taken.
+    #[serde(default)]
+    pub completed: Option<u64>,
     /// From the planned start to the actual send, where a connection was free: the generator's own
     /// lateness.
     pub lag: Latencies,
@@ -191,7 +195,7 @@ pub struct Conformity {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// Right responses per second.
+    /// Right responses per second that came in the window.
     pub requests_per_s: f64,
     /// Bytes received per second, heads included, in units of 10⁶.
     pub received_mb_per_s: f64,
@@ -309,9 +313,18 @@ impl Counts {
         self.response().unwrap_or_else(|| self.service())
     }
 
-    /// `amount` for each right response, unless there were none.
+    /// Right responses that came in the window. Those of an open loop are awaited for longer, so that
+    /// their times are known, and a server that is too slow for the plan has many that come later.
+    pub fn completed(&self) -> u64 {
+        let counted = self.schedule.as_ref().and_then(|schedule| schedule.completed);
+        counted.unwrap_or(self.requests)
+    }
+
+    /// `amount`, of what the window has cost, for each right response that came in it; unless there
+    /// were none.
     pub fn per_request(&self, amount: u64) -> Option<f64> {
-        (self.requests > 0).then(|| amount as f64 / self.requests as f64)
+        let completed = self.completed();
+        (completed > 0).then(|| amount as f64 / completed as f64)
     }
 
     /// `amount` for each second.
@@ -323,7 +336,7 @@ impl Counts {
         let server = self.server.known();
         let cpu_us = |ns| self.per_request(ns).map(|ns| ns / 1e3);
         Figures {
-            requests_per_s: self.per_s(self.requests),
+            requests_per_s: self.per_s(self.completed()),
             received_mb_per_s: self.per_s(self.received_bytes) / 1e6,
             server_cpu_us_per_request: server.and_then(|cost| cpu_us(cost.usage.cpu_ns)),
             server_cpus_busy: server.map(|cost| self.per_s(cost.usage.cpu_ns) / 1e9),

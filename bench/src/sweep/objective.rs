@@ -62,7 +62,7 @@ impl Observation {
     /// What a run at one rate says: all of its windows together.
     pub fn of(result: &RunResult) -> Self {
         let mut all = Self { behind: result.is_behind_schedule(), ..Self::default() };
-        let mut seconds = 0.0;
+        let (mut completed, mut seconds) = (0_u64, 0.0);
         for counts in result.windows.iter().map(Window::counts) {
             let waiting = counts.waiting();
             // More than can be counted is refused where results are read.
@@ -71,9 +71,10 @@ impl Observation {
             let unserved = schedule.map_or(0, |s| s.never_sent.saturating_add(s.unanswered));
             let missing = counts.errors.total().saturating_add(unserved);
             all.missing = all.missing.saturating_add(missing);
+            completed = completed.saturating_add(counts.completed());
             seconds += counts.seconds_f64();
         }
-        all.answered_per_s = result.requests() as f64 / seconds;
+        all.answered_per_s = completed as f64 / seconds;
         all
     }
 }

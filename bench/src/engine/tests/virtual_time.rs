@@ -117,6 +117,7 @@ fn a_freeze_shows_in_the_p99_of_an_open_loop() {
     let [counts] = &*run(&plan(open, 64), get(), server(Some(4 * S..6 * S))) else { panic!() };
     let schedule = counts.schedule.as_ref().unwrap();
     assert_eq!((schedule.planned, counts.requests, counts.errors.total()), (10_000, 10_000, 0));
+    assert!(counts.completed().abs_diff(10_000) <= 1, "{}", counts.completed());
     assert!(!schedule.behind, "the server stood still, not the generator");
     let (response, service) = (counts.response().unwrap(), counts.service());
     // The request that was planned just when it began waited for all of the two seconds.
@@ -161,6 +162,10 @@ fn a_server_that_is_too_slow_for_the_plan_is_not_the_generators_lateness() {
     assert!(schedule.never_sent > 40_000, "{}", schedule.never_sent);
     let told = counts.requests + schedule.never_sent + schedule.unanswered;
     assert_eq!(told, schedule.planned);
+    // Its rate is what it can, and not what it was given time for.
+    let completed = counts.completed();
+    assert!(completed.abs_diff(100_000) < 10, "{completed}");
+    assert!(counts.requests > 120_000, "{}", counts.requests);
     // Who came last of those that were served had waited for longer than the window.
     assert!(counts.response().unwrap().max_us() > 7e6);
 }
