@@ -1,6 +1,6 @@
 //! A connection that is waited for, plain or with TLS: for what is asked before and after a run.
 
-use crate::once::is_late;
+use crate::once::is_silence;
 use crate::tls::{Negotiated, TlsError, TlsSettings};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
@@ -102,7 +102,7 @@ impl Connection {
 fn failed(address: SocketAddr, error: io::Error) -> DialError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(inner) => DialError::Tls { address, error: inner.clone().into() },
-        None if is_late(&error) => DialError::Late { address },
+        None if is_silence(&error) => DialError::Late { address },
         None => DialError::Silent { address, error },
     }
 }

@@ -32,13 +32,8 @@ pub enum OnceError {
 
 impl From<io::Error> for OnceError {
     fn from(error: io::Error) -> Self {
-        if is_late(&error) { Self::Late } else { Self::Silent(error) }
+        if is_silence(&error) { Self::Late } else { Self::Silent(error) }
     }
-}
-
-/// Whether a socket's timeout has passed, which the system calls "temporarily unavailable".
-pub fn is_late(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// A whole response.
@@ -106,8 +101,8 @@ pub fn exchange(
     }
 }
 
-/// How a socket says that nothing came within its timeout.
-fn is_silence(error: &io::Error) -> bool {
+/// How a socket says that nothing came within its timeout: as "temporarily unavailable".
+pub fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
@@ -160,8 +155,9 @@ mod tests {
     fn a_server_that_is_silent_is_not_said_to_be_unavailable() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let mut stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_millis(1))).unwrap();
-        let error = exchange(&mut stream, b"GET / HTTP/1.1\r\n\r\n", 1).unwrap_err();
+        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let patience = Patience { still: Duration::ZERO, whole: HOUR, stop: &mut || false };
+        let error = exchange(&mut stream, b"GET / HTTP/1.1\r\n\r\n", 1, patience).unwrap_err();
         assert_eq!(error.to_string(), "nothing came in time");
     }
 
