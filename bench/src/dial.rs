@@ -1,5 +1,6 @@
 //! A connection that is waited for, plain or with TLS: for what is asked before and after a run.
 
+use crate::once::is_silence;
 use crate::tls::{Negotiated, TlsError, TlsSettings};
 use rustls::{ClientConnection, StreamOwned};
 use std::io::{self, Read, Write};
@@ -10,7 +11,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum DialError {
     /// The server does not take it.
-    #[error("cannot connect to {address}: {error}")]
+    #[error(
+        "cannot connect to {address}: {error}\n  fix: start the server there, or name another --target"
+    )]
     Connect {
         /// The server.
         address: SocketAddr,
@@ -25,7 +28,16 @@ pub enum DialError {
         /// Why.
         error: TlsError,
     },
-    /// The connection broke in the handshake, or nothing came in time.
+    /// Nothing came in time.
+    #[error(
+        "{address} did not answer in the TLS handshake in time\n  fix: see if it speaks TLS there, \
+             or give it more time by --timeout"
+    )]
+    Late {
+        /// The server.
+        address: SocketAddr,
+    },
+    /// The connection broke in the handshake.
     #[error("{address} did not answer in the TLS handshake: {error}")]
     Silent {
         /// The server.
@@ -90,6 +102,7 @@ impl Connection {
 fn failed(address: SocketAddr, error: io::Error) -> DialError {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(inner) => DialError::Tls { address, error: inner.clone().into() },
+        None if is_silence(&error) => DialError::Late { address },
         None => DialError::Silent { address, error },
     }
 }
@@ -195,7 +208,7 @@ mod tests {
         let address = silent.local_addr().unwrap();
         let brief = Duration::from_millis(50);
         let error = Connection::dial(address, Some(&settings), brief).unwrap_err();
-        assert!(matches!(error, DialError::Silent { .. }), "{error}");
+        assert!(matches!(error, DialError::Late { .. }), "{error}");
         drop(silent);
         let error = Connection::dial(address, Some(&settings), TIMEOUT).unwrap_err();
         assert!(matches!(error, DialError::Connect { .. }), "{error}");

@@ -8,8 +8,8 @@
 //! | [`request`] | request bytes prepared before the run | sockets, clocks |
 //! | [`response`] | where responses end, from bytes cut anywhere | sockets, clocks |
 //! | [`tls`] | TLS connections of a client | sockets |
-//! | [`dial`] | a connection that is waited for, plain or with TLS | HTTP |
 //! | [`once`] | one request and its response, waited for | rings |
+//! | [`dial`] | a connection that is waited for, plain or with TLS | HTTP |
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
 //! | [`mod@line`] | the pace of a user's line | sockets, clocks |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
@@ -41,9 +41,9 @@ pub mod response;
 
 pub mod tls;
 
-pub mod dial;
-
 pub mod once;
+
+pub mod dial;
 
 pub mod workload;
 

@@ -7,9 +7,12 @@ use std::time::{Duration, Instant};
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum OnceError {
-    /// The connection broke, or nothing came in time.
+    /// The connection broke.
     #[error("{0}")]
-    Silent(#[from] io::Error),
+    Silent(io::Error),
+    /// Nothing came within the connection's own timeout.
+    #[error("nothing came in time")]
+    Late,
     /// The connection was closed in the middle.
     #[error("the server closed the connection before the answer was complete")]
     Ended,
@@ -25,6 +28,12 @@ pub enum OnceError {
     /// More than was to be expected.
     #[error("the answer has {0} bytes, which is more than it may have")]
     TooLong(u64),
+}
+
+impl From<io::Error> for OnceError {
+    fn from(error: io::Error) -> Self {
+        if is_silence(&error) { Self::Late } else { Self::Silent(error) }
+    }
 }
 
 /// A whole response.
@@ -92,8 +101,8 @@ pub fn exchange(
     }
 }
 
-/// How a socket says that nothing came within its timeout.
-fn is_silence(error: &io::Error) -> bool {
+/// How a socket says that nothing came within its timeout: as "temporarily unavailable".
+pub fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
@@ -140,6 +149,16 @@ mod tests {
         .unwrap();
         assert_eq!((response.head.status, &*response.body), (200, &b"ok"[..]));
         assert_eq!(response.head_bytes, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    }
+
+    #[test]
+    fn a_server_that_is_silent_is_not_said_to_be_unavailable() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let patience = Patience { still: Duration::ZERO, whole: HOUR, stop: &mut || false };
+        let error = exchange(&mut stream, b"GET / HTTP/1.1\r\n\r\n", 1, patience).unwrap_err();
+        assert_eq!(error.to_string(), "nothing came in time");
     }
 
     #[test]

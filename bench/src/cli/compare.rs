@@ -4,9 +4,10 @@ use super::output::{Outputs, tell_error, write_json};
 use super::{CommandError, Cpus, Verdict};
 use crate::compare::cell::{CELLS, Cell};
 use crate::compare::compare;
-use crate::compare::comparison::Comparison;
+use crate::compare::comparison::{Comparison, Measurement};
 use crate::compare::options::{Client, JournalFile, Options, Profile};
 use crate::compare::peer::Server;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use onering::config::units::{parse_cpus, parse_duration};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,25 +33,27 @@ Servers and wrk from Debian's packages:
 The JSON's schema is named by its first field, onering-bench/compare/2, and printed by
 --print-schema. Exit codes: see onering-bench --help.")]
 pub(super) struct Arguments {
-    /// Cells, servers, clients, rounds and duration, unless given
+    /// Which cells, servers and clients, how many rounds and how long, where the options below do
+    /// not say so
     #[arg(long, value_enum, default_value_t = Profile::Quick)]
     profile: Profile,
-    /// How often everything is measured; verdicts take five, intervals of 95 % six
+    /// Rounds: how often everything is measured; verdicts take five, intervals of 95 % six
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
-    /// How long each time; wrk rounds up to whole seconds
+    /// How long each measurement lasts; wrk rounds up to whole seconds
     #[arg(long, value_name = "T", value_parser = parse_duration)]
     duration: Option<Duration>,
-    /// Loads
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = cell)]
+    /// Cells, that is, kinds of load: what is asked for, and over how many connections; the
+    /// profile's if not given
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = cell())]
     cells: Vec<Cell>,
-    /// Servers
+    /// Servers; the profile's if not given
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     servers: Vec<Server>,
     /// The server that ratios are to
     #[arg(long, value_name = "SERVER", value_enum, default_value_t = Server::Onering)]
     reference: Server,
-    /// Clients
+    /// Clients; the profile's if not given
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     clients: Vec<Client>,
     /// The CPUs of each server, such as 0,2-3
@@ -59,7 +62,7 @@ pub(super) struct Arguments {
     /// The CPUs of each client
     #[arg(long, visible_alias = "client-cpu", value_name = "LIST", default_value = "1", value_parser = parse_cpus)]
     client_cpus: Cpus,
-    /// What the orders are drawn from; a new one each time if not given
+    /// Seed of the order within rounds; a new one each time if not given
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// The onering program, if not beside this one or in the search path
@@ -78,7 +81,7 @@ pub(super) struct Arguments {
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the result as one self-contained page
+    /// Write the result as a page with charts; - for standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print the JSON Schema of results, and do nothing else
@@ -89,11 +92,10 @@ pub(super) struct Arguments {
 /// The journal of the full profile, if none is named.
 const JOURNAL: &str = "compare.journal";
 
-fn cell(name: &str) -> Result<Cell, String> {
-    Cell::named(name).ok_or_else(|| {
-        let names = CELLS.map(|cell| cell.name).join(", ");
-        format!("the cells are {names}")
-    })
+/// Takes the name of a cell; the help has them all, with what each is.
+fn cell() -> impl TypedValueParser<Value = Cell> {
+    let values = CELLS.map(|cell| PossibleValue::new(cell.name).help(cell.to_string()));
+    PossibleValuesParser::new(values).try_map(|name| Cell::named(&name).ok_or("no such cell"))
 }
 
 fn or_else<T: Clone>(given: &[T], otherwise: Vec<T>) -> Vec<T> {
@@ -156,9 +158,10 @@ impl Arguments {
 
 fn verdict(comparison: &Comparison) -> Verdict {
     let measurements = &comparison.measurements;
+    let failed = |one: &Measurement| one.errors() > 0 || one.figures.requests_per_s == Some(0.0);
     if comparison.interrupted {
         Verdict::Interrupted
-    } else if measurements.is_empty() || measurements.iter().any(|one| one.errors() > 0) {
+    } else if measurements.is_empty() || measurements.iter().any(failed) {
         Verdict::Errors
     } else {
         Verdict::Clean

@@ -50,23 +50,23 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Floor(floor::Arguments),
     Run(Box<run::Arguments>),
     Sweep(sweep::Arguments),
+    Compare(Box<compare::Arguments>),
     Report(report::Arguments),
     Merge(merge::Arguments),
-    Compare(Box<compare::Arguments>),
+    Floor(floor::Arguments),
 }
 
 /// Does what the command line says; prints results to standard output, errors to standard error.
 pub fn main(cli: &Cli) -> ExitCode {
     let result = match &cli.command {
-        Command::Floor(arguments) => arguments.execute(),
         Command::Run(arguments) => arguments.execute(),
         Command::Sweep(arguments) => arguments.execute(),
+        Command::Compare(arguments) => arguments.execute(),
         Command::Report(arguments) => arguments.execute(),
         Command::Merge(arguments) => arguments.execute(),
-        Command::Compare(arguments) => arguments.execute(),
+        Command::Floor(arguments) => arguments.execute(),
     };
     match result {
         Ok(Verdict::Clean) => ExitCode::SUCCESS,
@@ -102,6 +102,17 @@ enum CommandError {
     Tls(#[from] TlsOptionsError),
     #[error("{0}")]
     Usage(&'static str),
+    #[error(
+        "--workload {workload} has no use for {option}\n  fix: leave it out, or name another --workload"
+    )]
+    Foreign { option: &'static str, workload: String },
+    #[error("{option} is an option of sweep\n  fix: write it before the options of run")]
+    Behind { option: &'static str },
+    #[error(
+        "sweep has no use for {option}: it makes many runs, each at a rate of its own\n  fix: leave it \
+         out; rates are searched between --from and --most"
+    )]
+    OfOneRun { option: &'static str },
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
@@ -140,6 +151,9 @@ impl CommandError {
             Self::Target(_)
             | Self::Tls(_)
             | Self::Usage(_)
+            | Self::Foreign { .. }
+            | Self::Behind { .. }
+            | Self::OfOneRun { .. }
             | Self::StartAt(_)
             | Self::Read(_)
             | Self::Unlike { .. }
@@ -147,6 +161,13 @@ impl CommandError {
             | Self::FileSetPlan(_)
             | Self::FileSet(_) => 2,
             Self::NothingMeasured => 130,
+            Self::Write { error, .. } => match error.kind() {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::IsADirectory => 2,
+                io::ErrorKind::PermissionDenied => 4,
+                _ => 3,
+            },
             Self::Sweep(error) => error.exit_code(),
             Self::Compare(error) if error.is_usage() => 2,
             Self::Compare(error) if error.is_permission() => 4,

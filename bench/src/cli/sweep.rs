@@ -19,7 +19,9 @@ use std::time::Duration;
 /// Rates are stepped up until one is too high, and the interval between is halved. Each is measured by
 /// `onering-bench run --rate`, with the options that follow those of sweep.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    override_usage = "onering-bench sweep --slo <OBJECTIVE> [OPTIONS] <RUN OPTIONS>...",
+    after_help = "Examples:
   onering-bench sweep --slo p99=5ms --target http://127.0.0.1:8080/ --connections 256
   onering-bench sweep --slo p99.9=20ms,errors=0.1% --from 20000 --target http://127.0.0.1:8080/ --cpus 1
   onering-bench sweep --slo max=1s --json sweep.json --target http://127.0.0.1:8080/ --duration 30s
@@ -28,24 +30,25 @@ Objectives are about response times, from the planned start: p99=5ms, p99.9=20ms
 errors=0.1%. The options of sweep come first, those of run behind them. Exit codes: 0 a rate was
 found, 1 no rate meets the objectives, 5 the generator fell behind its own schedule before the server
 missed one, 130 interrupted; and those of run. The JSON's schema is named by its first field,
-onering-bench/sweep/1.")]
+onering-bench/sweep/1."
+)]
 pub(super) struct Arguments {
-    /// What the server is to keep to, all of it
-    #[arg(long, value_name = "OBJECTIVE", required = true, value_delimiter = ',')]
+    /// Objectives, all of which are to be met, such as p99=5ms,errors=0.1%
+    #[arg(long, value_name = "OBJECTIVE", value_delimiter = ',')]
     slo: Vec<Objective>,
     /// The first rate, requests per second
     #[arg(long, value_name = "R", default_value = "1000", value_parser = rate)]
     from: f64,
-    /// No higher rate is tried
+    /// The highest rate tried, requests per second
     #[arg(long, value_name = "R", default_value = "100000000", value_parser = rate)]
     most: f64,
-    /// How close the highest good rate and the lowest bad one are to be
+    /// End the search where the lowest rate that missed is so little above the highest that met
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
     tolerance: f64,
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Tell nothing but the result
+    /// Print nothing but the result: no progress
     #[arg(long)]
     quiet: bool,
     /// Options of run, --target among them
@@ -105,8 +108,35 @@ impl SweepError {
 /// Exit codes of `run` with which there is a result: see `onering-bench --help`.
 const MEASURED: [i32; 3] = [0, 1, 5];
 
+/// Options of sweep: behind the first one of run they would be taken for its own.
+const OWN: [&str; 6] = ["--slo", "--from", "--most", "--tolerance", "--json", "--quiet"];
+
+/// Options of run that make no sense for each of many.
+const OF_ONE_RUN: [&str; 3] = ["--rate", "--html", "--start-at"];
+
 impl Arguments {
+    /// Refuses options in the wrong place with the right one, which the parser cannot know.
+    fn check_options(&self) -> Result<(), CommandError> {
+        let name = |word: &'static str| {
+            let is_it = |given: &String| given.split('=').next() == Some(word);
+            self.run.iter().any(is_it).then_some(word)
+        };
+        if let Some(option) = OWN.into_iter().find_map(name) {
+            return Err(CommandError::Behind { option });
+        }
+        if let Some(option) = OF_ONE_RUN.into_iter().find_map(name) {
+            return Err(CommandError::OfOneRun { option });
+        }
+        if self.slo.is_empty() {
+            return Err(CommandError::Usage(
+                "sweep needs --slo: what the server is to keep to, such as --slo p99=5ms,errors=0.1%",
+            ));
+        }
+        Ok(())
+    }
+
     pub(super) fn execute(&self) -> Result<Verdict, CommandError> {
+        self.check_options()?;
         let outputs = Outputs::new(self.json.as_deref(), None)?;
         let interrupt = Interrupt::hold().map_err(CommandError::Signals)?;
         let search = Search {
@@ -200,8 +230,30 @@ mod tests {
         let line =
             "onering-bench sweep --slo p99=5ms,errors=0% --target http://127.0.0.1/ --json x";
         assert!(Cli::try_parse_from(line.split(' ')).is_ok());
-        for line in ["onering-bench sweep --target x", "onering-bench sweep --slo p99=5ms"] {
-            assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
+        assert!(Cli::try_parse_from(["onering-bench", "sweep", "--slo", "p99=5ms"]).is_err());
+    }
+
+    #[test]
+    fn an_option_in_the_wrong_place_is_refused_with_the_right_one() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            arguments: Arguments,
+        }
+        let refusal = |line: &str| {
+            let words = ["sweep"].into_iter().chain(line.split(' '));
+            let checked = Line::try_parse_from(words).unwrap().arguments.check_options();
+            checked.err().map(|error| (error.exit_code(), error.to_string()))
+        };
+        assert_eq!(refusal("--slo p99=5ms --target x --cpus 1"), None);
+        for (line, part) in [
+            ("--target x --slo p99=5ms", "--slo is an option of sweep"),
+            ("--slo p99=5ms --target x --json=y", "--json is an option of sweep"),
+            ("--slo p99=5ms --target x --rate 5", "has no use for --rate"),
+            ("--target x", "needs --slo"),
+        ] {
+            let (code, text) = refusal(line).unwrap();
+            assert!(code == 2 && text.contains(part), "{line}: {text}");
         }
     }
 

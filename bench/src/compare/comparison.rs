@@ -96,7 +96,8 @@ pub struct Skipped {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { round, cell, client, server } = self;
-        write!(f, "{server} {cell} {client}, round {round}")
+        // People count from one; records, from zero.
+        write!(f, "{server} {cell} {client}, round {}", u64::from(*round) + 1)
     }
 }
 

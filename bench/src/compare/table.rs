@@ -81,7 +81,9 @@ impl Comparison {
         let verdicts = figures.filter(|figure| figure.verdict.is_some()).count();
         if verdicts > 0 {
             let wrong = (1.0 - level_of(rounds)) * verdicts as f64;
-            text += &format!("Of {verdicts} verdicts up to {wrong:.0} err by chance, as a rule.\n");
+            text += &format!(
+                "Of {verdicts} verdicts, {wrong:.1} at most are to be expected to be wrong by chance.\n"
+            );
         }
         text
     }
@@ -211,7 +213,7 @@ pub(super) mod tests {
         let text = comparison.to_string();
         for part in [
             "Rounds: 6, of 3 s; servers on CPU 0, clients on CPU 1; cubic; seed 1\n",
-            "Of 6 verdicts up to 0 err by chance",
+            "Of 6 verdicts, 0.3 at most are to be expected to be wrong by chance.\n",
             "1 KiB, keep-alive, 64 connections; client: run\n  requests/s ",
             "    onering                    109400  (80800–140000)",
             " behind ",

@@ -19,9 +19,15 @@ pub enum PreflightError {
     /// No connection.
     #[error(transparent)]
     Dial(#[from] DialError),
-    /// The connection broke or nothing came.
+    /// The connection broke.
     #[error("no answer to the first request: {0}")]
     Silent(io::Error),
+    /// Nothing came in time.
+    #[error(
+        "no answer to the first request in time\n  fix: see what the server waits for, or give it more \
+         by --timeout"
+    )]
+    Late,
     /// The connection was closed in the middle.
     #[error("the server closed the connection before the first answer was complete")]
     Ended,
@@ -35,7 +41,10 @@ pub enum PreflightError {
     #[error("the first answer has {0} bytes; at most {ANSWER_BYTES_MAX} can be asked for")]
     TooLong(u64),
     /// Another status than the one that is right.
-    #[error("GET {path} was answered with status {status}, not {expected}")]
+    #[error(
+        "GET {path} was answered with status {status}, not {expected}\n  fix: name another --target, \
+         or --status {status} if that is the right one"
+    )]
     Status {
         /// What was asked for.
         path: String,
@@ -94,6 +103,7 @@ impl From<OnceError> for PreflightError {
     fn from(error: OnceError) -> Self {
         match error {
             OnceError::Silent(error) => Self::Silent(error),
+            OnceError::Late => Self::Late,
             OnceError::Ended => Self::Ended,
             OnceError::Endless(whole) => Self::Endless(whole),
             OnceError::Interrupted => Self::Silent(io::ErrorKind::Interrupted.into()),

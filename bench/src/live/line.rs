@@ -11,9 +11,9 @@ impl fmt::Display for Line<'_> {
         let second = self.0;
         write!(
             f,
-            "{:>6.1} s of {:.0} s, {}: {}/s, {:.1} MB/s",
+            "{:>6.1} s{}, {}: {} requests/s, {:.1} MB/s",
             second.elapsed_s,
-            second.of_s,
+            second.of_s.map_or_else(String::new, |of_s| format!(" of {of_s:.0} s")),
             second.phase,
             second.requests,
             second.bytes as f64 / 1e6
@@ -71,7 +71,7 @@ mod tests {
     fn a_second_is_a_line_and_only_what_happened_is_in_it() {
         let mut second = Second {
             elapsed_s: 3.0,
-            of_s: 10.0,
+            of_s: Some(10.0),
             phase: Phase::Measured,
             requests: 182_345,
             errors: std::iter::empty::<(&str, u64)>().collect(),
@@ -83,9 +83,13 @@ mod tests {
         };
         assert_eq!(
             Line(&second).to_string(),
-            "   3.0 s of 10 s, measured: 182345/s, 187.2 MB/s, p50 340 µs, p99 1.20 ms, max 2.00 s, \
-             64 in flight, server 5.31 µs CPU/request"
+            "   3.0 s of 10 s, measured: 182345 requests/s, 187.2 MB/s, p50 340 µs, p99 1.20 ms, \
+             max 2.00 s, 64 in flight, server 5.31 µs CPU/request"
         );
+        second.phase = Phase::RampDown;
+        second.of_s = None;
+        assert!(Line(&second).to_string().starts_with("   3.0 s, ramp-down: 182345 requests/s, "));
+        second.of_s = Some(10.0);
         second.phase = Phase::Iteration(2);
         second.requests = 0;
         second.waiting = None;
@@ -94,7 +98,7 @@ mod tests {
         second.behind = true;
         assert_eq!(
             Line(&second).to_string(),
-            "   3.0 s of 10 s, iteration 2: 0/s, 187.2 MB/s, 64 in flight, errors: reset 3, \
+            "   3.0 s of 10 s, iteration 2: 0 requests/s, 187.2 MB/s, 64 in flight, errors: reset 3, \
              timeout 1, behind schedule"
         );
     }

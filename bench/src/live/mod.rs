@@ -22,8 +22,8 @@ use std::io::{self, IsTerminal, Stderr, Write};
 pub struct Second {
     /// How long the phase has lasted, s.
     pub elapsed_s: f64,
-    /// How long the phase will last, s.
-    pub of_s: f64,
+    /// How long the phase will last, s; absent if nobody knows.
+    pub of_s: Option<f64>,
     /// What the run does.
     pub phase: Phase,
     /// Right responses per second.

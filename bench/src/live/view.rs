@@ -33,12 +33,15 @@ pub(super) fn draw(frame: &mut Frame<'_>, second: &Second, course: &Course, colo
         Layout::horizontal([text, picture]).areas(row)
     };
     let [text, picture] = parts(rows[0]);
-    let progress = format!("{:.0} of {:.0} s", second.elapsed_s, second.of_s);
+    let progress = match second.of_s {
+        Some(of_s) => format!("{:.0} of {of_s:.0} s", second.elapsed_s),
+        None => format!("{:.0} s", second.elapsed_s),
+    };
     let phase = Span::styled(format!("{:<12}", second.phase), style(Color::Cyan));
     frame.render_widget(Line::from(vec![phase, progress.into()]), text);
-    if wide {
+    if wide && let Some(of_s) = second.of_s {
         // Of a phase of no length there is no share: `max` makes zero of what is no number.
-        let share = (second.elapsed_s / second.of_s).clamp(0.0, 1.0).max(0.0);
+        let share = (second.elapsed_s / of_s).clamp(0.0, 1.0).max(0.0);
         let gauge = LineGauge::default()
             .label("")
             .ratio(share)
@@ -48,13 +51,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, second: &Second, course: &Course, colo
         frame.render_widget(gauge, picture);
     }
     let [text, picture] = parts(rows[1]);
-    frame.render_widget(Line::from(format!("{:<12}{}/s", "right", second.requests)), text);
+    frame.render_widget(Line::from(format!("{:<12}{}/s", "requests", second.requests)), text);
     if wide {
         let rates = course.rates(usize::from(picture.width));
         frame.render_widget(Sparkline::default().data(rates).style(style(Color::Green)), picture);
     }
     let waiting = second.waiting.map_or_else(|| "nothing answered".to_owned(), |w| w.to_string());
-    frame.render_widget(Line::from(format!("{:<12}{waiting}", "waiting")), rows[2]);
+    frame.render_widget(Line::from(format!("{:<12}{waiting}", "latency")), rows[2]);
     let mut load = format!(
         "{:<12}{:.1} MB/s, {} in flight",
         "load",
@@ -102,7 +105,7 @@ mod tests {
     fn second(elapsed_s: f64, requests: u64) -> Second {
         Second {
             elapsed_s,
-            of_s: 4.0,
+            of_s: Some(4.0),
             phase: Phase::Measured,
             requests,
             errors: std::iter::empty::<(&str, u64)>().collect(),
@@ -142,8 +145,8 @@ mod tests {
         let rows = rows(&terminal);
         let gauge = format!("{}{}", "━".repeat(14), "─".repeat(15));
         assert_eq!(rows[0], format!("measured    2 of 4 s           {gauge}"));
-        assert_eq!(rows[1], "right       800/s             ▄█");
-        assert_eq!(rows[2], "waiting     p50 340 µs, p99 1.20 ms, max 20.0 ms");
+        assert_eq!(rows[1], "requests    800/s             ▄█");
+        assert_eq!(rows[2], "latency     p50 340 µs, p99 1.20 ms, max 20.0 ms");
         assert_eq!(rows[3], "load        1.5 MB/s, 64 in flight");
         assert_eq!(rows[4], "errors      none");
         assert_eq!(rows[5], "");
@@ -196,7 +199,7 @@ mod tests {
         course.add(&second);
         terminal.draw(|frame| draw(frame, &second, &course, true)).unwrap();
         assert_eq!(rows(&terminal)[0], "measured    1 of 4 s");
-        assert_eq!(rows(&terminal)[1], "right       5/s");
+        assert_eq!(rows(&terminal)[1], "requests    5/s");
     }
 
     #[test]

@@ -46,7 +46,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
     /// It is not there, or it may not be read.
-    #[error("cannot read process {pid}: {error}")]
+    #[error(
+        "cannot read process {pid}: {error}\n  fix: name a process that runs, and may be read by you, with --server-pid"
+    )]
     Unreadable {
         /// The process.
         pid: Pid,

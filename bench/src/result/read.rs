@@ -37,6 +37,15 @@ pub enum Problem {
     /// It is something else.
     #[error("not a result of onering-bench run: {0}\n  fix: name a file that run --json wrote")]
     Foreign(serde_json::Error),
+    /// Another command wrote it.
+    #[error(
+        "it is a result of onering-bench {command}, not of run\n  fix: name a file that run --json or \
+         merge wrote; compare has an --html of its own"
+    )]
+    Command {
+        /// Which.
+        command: String,
+    },
     /// Another version wrote it.
     #[error(
         "its schema is {found:?}, and this version reads {RUN_SCHEMA:?}\n  \
@@ -75,7 +84,12 @@ impl RunResult {
             if is_at_end(&error, text) { Problem::Truncated } else { Problem::Foreign(error) }
         })?;
         if schema != RUN_SCHEMA {
-            return Err(Problem::Schema { found: schema });
+            return Err(match command_of(&schema) {
+                Some(command) if command_of(RUN_SCHEMA) != Some(command) => {
+                    Problem::Command { command: command.to_owned() }
+                }
+                _ => Problem::Schema { found: schema },
+            });
         }
         let mut result: Self = serde_json::from_slice(text).map_err(Problem::Form)?;
         result.check()?;
@@ -86,6 +100,12 @@ impl RunResult {
             .collect();
         Ok(result)
     }
+}
+
+/// The command that writes results of a schema, which is named `onering-bench/COMMAND/VERSION`.
+fn command_of(schema: &str) -> Option<&str> {
+    let (command, _) = schema.strip_prefix("onering-bench/")?.split_once('/')?;
+    Some(command)
 }
 
 /// Whether an error is that there is no more text, or where a number or a word is cut off.
@@ -134,7 +154,12 @@ mod tests {
         let refusal = |text: &[u8]| RunResult::parse(text).unwrap_err().to_string();
         assert!(refusal(b"").starts_with("ends before"));
         assert!(refusal(b"{\"schema\":\"onering-bench/run/1\"}").contains("run/1"));
-        assert!(refusal(b"{\"schema\":\"onering-bench/compare/2\"}").contains("compare/2"));
+        assert!(refusal(b"{\"schema\":\"another/3\"}").contains("\"another/3\""));
+        for command in ["compare", "sweep"] {
+            let schema = format!("{{\"schema\":\"onering-bench/{command}/1\"}}");
+            let reason = refusal(schema.as_bytes());
+            assert!(reason.contains(&format!("onering-bench {command}, not of run")), "{reason}");
+        }
         assert!(refusal(b"{}").contains("missing field `schema`"));
         assert!(refusal(b"GIF89a; and so on").starts_with("not a result"));
         assert!(refusal(b"[1]").starts_with("not a result"));

@@ -220,7 +220,7 @@ fn counts(shape: Shape, number: u64) -> Counts {
     }
 }
 
-fn empty_class(name: &str, open: bool) -> Class {
+pub(crate) fn empty_class(name: &str, open: bool) -> Class {
     Class {
         name: name.to_owned(),
         requests: 0,

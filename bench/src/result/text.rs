@@ -309,14 +309,17 @@ impl Counts {
         for class in &self.classes {
             let latencies = class.response.as_ref().unwrap_or(&class.service);
             let share = class.requests as f64 * 100.0 / self.requests as f64;
+            let latency = |us: f64| {
+                if latencies.is_empty() { Maybe(None, 0).to_string() } else { microseconds(us) }
+            };
             table.row([
                 class.name.clone(),
                 class.requests.to_string(),
                 Maybe((self.requests > 0).then_some(share), 2).to_string(),
                 format!("{:.2}", self.per_s(class.received_bytes) / 1e6),
-                microseconds(latencies.quantile_us(0.5)),
-                microseconds(latencies.quantile_us(0.99)),
-                microseconds(latencies.max_us()),
+                latency(latencies.quantile_us(0.5)),
+                latency(latencies.quantile_us(0.99)),
+                latency(latencies.max_us()),
             ]);
         }
         table
@@ -332,7 +335,7 @@ impl Counts {
 
     pub(super) fn client_line(&self) -> String {
         format!(
-            "{} µs CPU/request, busiest thread {:.0} %, {} enters/request, {}",
+            "{} µs CPU/request, busiest thread {:.0} %, {} io_uring_enter(2)/request, {}",
             Maybe(self.per_request(self.client.usage.cpu_ns).map(|ns| ns / 1e3), 2),
             self.per_s(self.client.busiest_thread_ns) / 1e7,
             Maybe(self.per_request(self.client.enters), 3),
@@ -355,7 +358,7 @@ impl Counts {
                 if let Some(memory) = cost.resident {
                     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
                     line += &format!(
-                        ", resident {:.1} to {:.1} MiB, peak {:.1}",
+                        ", memory {:.1} MiB at the beginning, {:.1} MiB at the end, peak {:.1} MiB",
                         mib(memory.begin_bytes),
                         mib(memory.end_bytes),
                         mib(memory.peak_bytes)
@@ -516,6 +519,12 @@ mod tests {
         assert!(text.contains("\n  class 3"), "{text}");
         let text = sample::web96().to_string();
         assert!(text.contains("\n  =>         2000        2000      100.00"), "{text}");
+        let rare = with(sample::closed(), |counts| {
+            counts.classes.push(sample::empty_class("rare", false))
+        });
+        let rare = rare.to_string();
+        let line = rare.lines().find(|line| line.starts_with("  rare")).unwrap();
+        assert_eq!(line.matches('–').count(), 3, "a class without requests has no latency: {line}");
         let tls = with(sample::closed(), |counts| {
             counts.handshakes.full = 1;
             counts.tls = Latencies::from(&{

@@ -146,7 +146,7 @@ fn in_a_terminal_a_run_is_drawn_and_ctrl_c_ends_it_with_its_result() {
     let mut pressed = false;
     let (output, status) = in_a_terminal(&command, |so_far| {
         // The second row of the view has been drawn.
-        let press = !pressed && so_far.contains("waiting");
+        let press = !pressed && so_far.contains("latency");
         pressed |= press;
         if press { "\x03" } else { "" }
     });

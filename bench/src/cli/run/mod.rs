@@ -47,58 +47,59 @@ Connections that end (--close, --requests-per-connection) do so by the server's 
 last request says Connection: close and the FIN is awaited. The JSON's schema is named by its
 first field, onering-bench/run/2. Exit codes: see onering-bench --help.")]
 pub(super) struct Arguments {
-    /// What is asked for
+    /// The workload
     #[arg(long, value_enum, default_value_t)]
     workload: Workload,
-    /// URLs, or @FILE with one on each line, asked for in turn
+    /// URLs, or @FILE with one on each line, requested in turn
     #[arg(long, value_name = "URL|@FILE", num_args = 1.., required = true)]
     target: Vec<String>,
-    /// A server that is not on this machine but may be loaded nevertheless
+    /// Allow loading a server that is not on this machine; may be given more than once
     #[arg(long, value_name = "IP")]
     allow_target: Vec<IpAddr>,
-    /// Connections held open
+    /// Connections kept open
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = within(CONNECTIONS_MAX))]
     connections: u64,
-    /// Plan so many requests each second, whatever the server does
+    /// Open loop: requests per second over all connections, whatever the server does; closed loop
+    /// if not given
     #[arg(long, value_name = "R", value_parser = rate)]
     rate: Option<f64>,
-    /// How planned requests follow each other
+    /// The arrivals of an open loop
     #[arg(long, value_enum, default_value = "constant", requires = "rate")]
     arrivals: Arrivals,
-    /// What random choices are drawn from; a new one each time if not given
+    /// Seed of all random choices; a new one each time if not given
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// What is measured, such as 10s
+    /// How long to measure, such as 500ms, 10s or 2m
     #[arg(long, value_name = "T", default_value = "10s", value_parser = parse_duration)]
     duration: Duration,
-    /// Runs before anything is counted
+    /// How long to load before the measurement, uncounted
     #[arg(long, value_name = "T", default_value = "1s", value_parser = parse_duration)]
     warmup: Duration,
-    /// CPUs of the generator, one thread each, such as 0,2-3
+    /// CPUs of the generator, one thread on each, such as 0,2-3
     #[arg(long, value_name = "LIST", default_value = "0", value_parser = parse_cpus)]
     cpus: Cpus,
-    /// Requests in flight on each connection
+    /// Requests in flight on each connection (pipelining)
     #[arg(long, value_name = "P", default_value_t = 1, value_parser = within(PIPELINE_MAX), conflicts_with = "rate")]
     pipeline: u64,
-    /// End each connection after so many requests
+    /// Close each connection after so many requests
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..))]
     requests_per_connection: Option<u64>,
-    /// One request per connection
+    /// One request per connection: no keep-alive
     #[arg(long, conflicts_with = "requests_per_connection")]
     close: bool,
     /// Speak HTTP/1.0
     #[arg(long)]
     http10: bool,
-    /// A field of every request, such as "If-None-Match: *"; may be given more than once
+    /// A header field of every request, such as "If-None-Match: *"; may be given more than once
     #[arg(long, value_name = "FIELD")]
     header: Vec<Field>,
-    /// The status of right answers; others are errors
-    #[arg(long, value_name = "CODE", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..600))]
+    /// The expected status; any other is an error
+    #[arg(long, value_name = "CODE", default_value_t = STATUS, value_parser = clap::value_parser!(u16).range(200..600))]
     status: u16,
-    /// Give a connection up after standing still so long
+    /// Count an error, and connect again, where nothing arrives for so long
     #[arg(long, value_name = "T", default_value = "5s", value_parser = parse_duration)]
     timeout: Duration,
-    /// The server's process: its CPU time and context switches are reported, descendants included
+    /// The server's process: report its CPU time, memory and context switches, descendants included
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     server_pid: Option<i32>,
     #[command(flatten)]
@@ -109,15 +110,19 @@ pub(super) struct Arguments {
     /// Write the result as a page with charts; - for standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Begin at a moment, such as 2030-01-02T03:04:05Z, or seconds since 1970: together with others
+    /// Start at a moment, such as 2030-01-02T03:04:05Z or seconds since 1970, together with other
+    /// generators
     #[arg(long, value_name = "TIME")]
     start_at: Option<StartAt>,
-    /// Tell nothing but the result
+    /// Print nothing but the result: no progress
     #[arg(long)]
     quiet: bool,
     #[command(flatten)]
     web99: web99::Options,
 }
+
+/// The expected status, if none is given.
+const STATUS: u16 = 200;
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Workload {
@@ -160,6 +165,7 @@ impl Arguments {
         if self.duration.is_zero() {
             return Err(CommandError::Usage("--duration must not be zero"));
         }
+        self.check_options()?;
         let targets = Targets::read(&self.target, &self.allow_target)?;
         match self.workload {
             Workload::Get => self.get(targets),
@@ -167,6 +173,34 @@ impl Arguments {
             Workload::Web99 => self.web99("web99", Scheme::Http, &targets),
             Workload::Web99Ssl => self.web99("web99-ssl", Scheme::Https, &targets),
             Workload::Web96 => self.web96(&targets),
+        }
+    }
+
+    /// Refuses an option that the workload has no use for: without it something else would be measured
+    /// than was asked for.
+    fn check_options(&self) -> Result<(), CommandError> {
+        let of_targets = [
+            ("--close", self.close),
+            ("--requests-per-connection", self.requests_per_connection.is_some()),
+            ("--header", !self.header.is_empty()),
+            ("--status", self.status != STATUS),
+        ];
+        let (of_users, of_file_set) = (self.web99.of_users(), self.web99.of_file_set());
+        let foreign: Vec<_> = match self.workload {
+            Workload::Get | Workload::Handshake => {
+                of_users.into_iter().chain(of_file_set).collect()
+            }
+            Workload::Web99 | Workload::Web99Ssl => of_targets.into(),
+            Workload::Web96 => of_users.into_iter().chain(of_targets).collect(),
+        };
+        match foreign.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((option, _)) => {
+                let workload = self.workload.to_possible_value();
+                let workload = workload.map(|value| value.get_name().to_owned());
+                let workload = workload.unwrap_or_default();
+                Err(CommandError::Foreign { option, workload })
+            }
         }
     }
 
@@ -297,5 +331,53 @@ fn verdict(result: &RunResult, interrupted: bool) -> Verdict {
         Verdict::Errors
     } else {
         Verdict::Clean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn refusal(line: &str) -> Option<String> {
+        let words = ["run", "--target", "http://127.0.0.1/"].into_iter().chain(line.split(' '));
+        let checked = Line::try_parse_from(words).unwrap().arguments.check_options();
+        checked.err().map(|error| {
+            assert_eq!(error.exit_code(), 2);
+            error.to_string()
+        })
+    }
+
+    #[test]
+    fn an_option_that_the_workload_would_ignore_is_refused() {
+        for line in [
+            "--workload get --close --status 304 --header A:b",
+            "--workload handshake --close --iterations 3",
+            "--workload web99 --load 4 --mix static --fileset x",
+            "--workload web99-ssl --cgi-path /cgi --status 200",
+            "--workload web96 --rate 100 --files-path /f/ --ramp 2s",
+        ] {
+            assert_eq!(refusal(line), None, "{line}");
+        }
+        for (line, option) in [
+            ("--workload get --load 4", "--load"),
+            ("--workload handshake --ramp 2s", "--ramp"),
+            ("--workload get --fileset x", "--fileset"),
+            ("--workload web99 --close", "--close"),
+            ("--workload web99-ssl --header A:b", "--header"),
+            ("--workload web96 --requests-per-connection 3", "--requests-per-connection"),
+            ("--workload web96 --load 4", "--load"),
+        ] {
+            let words: Vec<_> = line.split(' ').collect();
+            let expected = format!("--workload {} has no use for {option}\n", words[1]);
+            let said = refusal(line).unwrap_or_default();
+            assert!(said.starts_with(&expected), "{line}: {said}");
+        }
     }
 }

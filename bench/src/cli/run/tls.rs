@@ -14,22 +14,23 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub(super) struct TlsArguments {
-    /// Have so many of a hundred connections resume a session; 0 if not given, 90 for web99-ssl
+    /// Share of connections that resume a session, %; 0 if not given, 90 for web99-ssl
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
     tls_resume: Option<u8>,
-    /// The versions offered, 1.2 or 1.3; both if not given
+    /// Versions offered, 1.2 or 1.3; both if not given
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     tls_version: Vec<TlsVersion>,
-    /// The cipher suites offered, first the best, by their names or by OpenSSL's
+    /// Cipher suites offered, in order of preference, by IANA's names or OpenSSL's
     #[arg(long, value_name = "CIPHER", value_delimiter = ',')]
     tls_cipher: Vec<Cipher>,
-    /// The groups offered for the key exchange, such as x25519; a key share comes with the first
+    /// Key exchange groups offered, such as x25519; a key share is sent for the first
     #[arg(long, value_name = "GROUP", value_delimiter = ',')]
     tls_group: Vec<Group>,
-    /// The name to ask the server for, if not the target's
+    /// Server name sent (SNI), if not the target's host
     #[arg(long, value_name = "NAME")]
     sni: Option<String>,
-    /// Verify the server's certificate by those in this file (PEM); without, any is accepted
+    /// Verify the server's certificate by the CA certificates in this file (PEM); any certificate
+    /// is accepted if not given
     #[arg(long, value_name = "FILE")]
     cacert: Option<PathBuf>,
 }

@@ -67,7 +67,7 @@ impl Watcher for Watch {
         let cpu_us = server.map(|usage| usage.cpu.as_secs_f64() * 1e6);
         self.live.second(&Second {
             elapsed_s: elapsed.as_secs_f64(),
-            of_s: of.unwrap_or(*elapsed).as_secs_f64(),
+            of_s: of.map(|of| of.as_secs_f64()),
             phase: self.phase(*phase),
             requests: per_s(requests),
             errors: tally.errors.kinds().into_iter().collect(),

@@ -29,27 +29,36 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+const FILESET_SEED: u64 = 1;
+const ITERATIONS: u32 = 3;
+const RAMP: Duration = Duration::from_secs(1);
+const FILES_PATH: &str = "/file_set/";
+const DYNAMIC_PATH: &str = "/web99/dynamic";
+const CGI_PATH: &str = "/web99/cgi";
+
 /// What only these workloads have.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Workloads web99 and web96")]
 pub(super) struct Options {
-    /// web99: connections held open, with the file set for so many unless --fileset is given
+    /// web99: simultaneous connections, one for each user, in place of --connections; also the load
+    /// that the file set was generated for, unless --fileset tells
     #[arg(long, value_name = "N", conflicts_with = "connections", value_parser = clap::value_parser!(u64).range(1..))]
     load: Option<u64>,
-    /// The file set that the server has, as `onering fileset generate` has left it in DIR
+    /// The directory into which `onering fileset generate` has written the file set that the server
+    /// serves: its size and seed are taken from there
     #[arg(long, value_name = "DIR")]
     fileset: Option<PathBuf>,
-    /// Without --fileset: the seed of the file set that the server has
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "fileset")]
+    /// The seed with which the file set was generated, unless --fileset tells
+    #[arg(long, value_name = "N", default_value_t = FILESET_SEED, conflicts_with = "fileset")]
     fileset_seed: u64,
-    /// web99: requests of every kind, or those that every server has
+    /// web99: the mix of requests
     #[arg(long, value_enum, default_value_t)]
     mix: Mix,
-    /// web99: how fast the line of each user is
+    /// web99: the bandwidth of each user's line
     #[arg(long, value_enum, default_value_t)]
     pacer: Pacer,
-    /// web99: how often is measured; the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// web99: measured intervals of --duration each; the median is the result
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS, value_parser = clap::value_parser!(u32).range(1..=1000))]
     iterations: u32,
     /// web99, where several generators load one server: how many users the others before this one have;
     /// the one with 0 resets the server
@@ -58,20 +67,20 @@ pub(super) struct Options {
     /// web99, where several generators load one server: users of all of them
     #[arg(long, value_name = "N")]
     all_users: Option<u32>,
-    /// What passes under load before each measurement but the first
+    /// How long to load between iterations or load points, uncounted
     #[arg(long, value_name = "T", default_value = "1s", value_parser = parse_duration)]
     ramp: Duration,
-    /// What precedes dir00012/class1_4 in a path
-    #[arg(long, value_name = "PATH", default_value = "/file_set/")]
+    /// Path of the file set on the server
+    #[arg(long, value_name = "PATH", default_value = FILES_PATH)]
     files_path: String,
-    /// What answers dynamic GETs and the run's commands
-    #[arg(long, value_name = "PATH", default_value = "/web99/dynamic")]
+    /// Path of dynamic GETs, and of the commands that reset the server and fetch its POST log
+    #[arg(long, value_name = "PATH", default_value = DYNAMIC_PATH)]
     dynamic_path: String,
-    /// What answers POST; what answers dynamic GETs if not given
+    /// Path of POSTs; --dynamic-path if not given
     #[arg(long, value_name = "PATH")]
     post_path: Option<String>,
-    /// What starts a process for each GET
-    #[arg(long, value_name = "PATH", default_value = "/web99/cgi")]
+    /// Path of CGI GETs, each of which starts a process
+    #[arg(long, value_name = "PATH", default_value = CGI_PATH)]
     cgi_path: String,
 }
 
@@ -116,6 +125,32 @@ const ASK: Duration = Duration::from_millis(100);
 const RESUME_PERCENT: u8 = 90;
 
 impl Options {
+    /// The options of those workloads that have users of a file set, and whether each was given. (What
+    /// is given as it is by default changes nothing.)
+    pub(super) fn of_users(&self) -> [(&'static str, bool); 9] {
+        [
+            ("--load", self.load.is_some()),
+            ("--mix", self.mix != Mix::default()),
+            ("--pacer", self.pacer != Pacer::default()),
+            ("--iterations", self.iterations != ITERATIONS),
+            ("--first-user", self.first_user != 0),
+            ("--all-users", self.all_users.is_some()),
+            ("--dynamic-path", self.dynamic_path != DYNAMIC_PATH),
+            ("--post-path", self.post_path.is_some()),
+            ("--cgi-path", self.cgi_path != CGI_PATH),
+        ]
+    }
+
+    /// The options of all workloads that have a file set, and whether each was given.
+    pub(super) fn of_file_set(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--fileset", self.fileset.is_some()),
+            ("--fileset-seed", self.fileset_seed != FILESET_SEED),
+            ("--ramp", self.ramp != RAMP),
+            ("--files-path", self.files_path != FILES_PATH),
+        ]
+    }
+
     /// The size and the seed of the server's file set: as its manifest says, or those for `planned`.
     fn set(&self, planned: Directories) -> Result<(Directories, u64), CommandError> {
         let Some(root) = &self.fileset else { return Ok((planned, self.fileset_seed)) };
