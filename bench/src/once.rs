@@ -209,7 +209,7 @@ mod tests {
         let (brief, interim) = (Duration::from_millis(20), b"HTTP/1.1 100 Continue\r\n\r\n");
         let never = u64::MAX;
         assert!(matches!(wait(interim, HOUR, Duration::ZERO, never), OnceError::Endless(_)));
-        assert!(matches!(wait(b"", brief, HOUR, never), OnceError::Silent(_)));
+        assert!(matches!(wait(b"", brief, HOUR, never), OnceError::Late));
         assert!(matches!(wait(interim, HOUR, HOUR, 9), OnceError::Interrupted));
         assert!(matches!(wait(b"", HOUR, HOUR, 9), OnceError::Interrupted));
     }
