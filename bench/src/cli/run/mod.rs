@@ -102,8 +102,6 @@ pub(super) struct Arguments {
     /// The server's process: report its CPU time, memory and context switches, descendants included
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
     server_pid: Option<i32>,
-    #[command(flatten)]
-    tls: tls::TlsArguments,
     /// Write the result as JSON; - for standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -117,6 +115,9 @@ pub(super) struct Arguments {
     /// Print nothing but the result: no progress
     #[arg(long)]
     quiet: bool,
+    // Their headings go on to the end: they stand last.
+    #[command(flatten)]
+    tls: tls::TlsArguments,
     #[command(flatten)]
     web99: web99::Options,
 }
