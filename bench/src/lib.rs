@@ -12,6 +12,7 @@
 //! | [`dial`] | a connection that is waited for, plain or with TLS | HTTP |
 //! | [`workload`] | what users ask for, and what is right | sockets, clocks |
 //! | [`mod@line`] | the pace of a user's line | sockets, clocks |
+//! | [`histogram`] | the one layout of histograms | what is recorded |
 //! | [`tally`] | counts, errors by kind, latencies | sockets, clocks |
 //! | [`process`] | CPU time, context switches and memory of a server's processes | HTTP |
 //! | [`fingerprint`] | what machine, kernel and programs a result was measured with | HTTP |
@@ -48,6 +49,8 @@ pub mod dial;
 pub mod workload;
 
 pub mod line;
+
+pub mod histogram;
 
 pub mod tally;
 

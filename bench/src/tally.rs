@@ -4,18 +4,13 @@
 //! afterwards: a request in an open loop has its planned start with it, and both its times are
 //! recorded as they were.
 
+use crate::histogram;
 use crate::tls::{Handshake, Intent, TlsError};
 use crate::workload::Wrong;
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
-
-/// Longest latency told apart from longer ones: 60 s, in ns.
-const LATENCY_NS_MAX: u64 = 60_000_000_000;
-
-/// Significant decimal digits kept of each latency.
-const LATENCY_DIGITS: u8 = 3;
 
 /// The generator's own lateness is behind schedule from here on, if it is also [`LAG_SHARE`].
 const LAG: Duration = Duration::from_millis(1);
@@ -131,9 +126,7 @@ pub struct Latencies(Histogram<u64>);
 impl Latencies {
     /// None.
     pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, LATENCY_DIGITS)
-            .expect("the bounds are constants which the histogram accepts");
-        Self(histogram)
+        Self(histogram::empty())
     }
 
     /// One more; longer than a minute is recorded as a minute.
@@ -398,7 +391,7 @@ mod tests {
     fn in_a_closed_loop_there_is_one_time_and_an_hour_is_not_lost() {
         let tally = tally([3_600_000_000 * 2], false);
         assert_eq!(tally.classes[1].response, None);
-        assert!(tally.classes[1].service.histogram().max() >= LATENCY_NS_MAX);
+        assert!(tally.classes[1].service.histogram().max() >= histogram::NS_MAX);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! Every histogram has the same layout ([`NS_MAX`], [`DIGITS`]): adding two is adding counts, so that
 //! merging loses nothing and does not depend on the order.
 
+use crate::histogram::{self, DIGITS, NS_MAX};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
@@ -16,12 +17,6 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-
-/// Longest latency told apart from longer ones: 60 s, in ns.
-pub const NS_MAX: u64 = 60_000_000_000;
-
-/// Significant decimal digits kept of each latency.
-pub const DIGITS: u8 = 3;
 
 /// The widest range in which every ns has a bucket of its own, as a power of two: twice the
 /// resolution that [`DIGITS`] asks for, 2 · 10³, rounded up.
@@ -67,16 +62,10 @@ impl Bucket {
     }
 }
 
-/// An empty histogram of the layout that all have.
-pub fn empty_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, NS_MAX, DIGITS)
-        .expect("the bounds are constants which the histogram accepts")
-}
-
 impl From<&Histogram<u64>> for Latencies {
     /// Takes in a histogram of ns of any layout; what is longer than [`NS_MAX`] counts as that.
     fn from(histogram: &Histogram<u64>) -> Self {
-        let mut ours = empty_histogram();
+        let mut ours = histogram::empty();
         for step in histogram.iter_recorded() {
             ours.saturating_record_n(step.value_iterated_to(), step.count_at_value());
         }
@@ -160,7 +149,7 @@ impl Latencies {
 
     /// The histogram as the crate has it.
     pub fn to_histogram(&self) -> Histogram<u64> {
-        let mut histogram = empty_histogram();
+        let mut histogram = histogram::empty();
         self.buckets.iter().for_each(|b| histogram.saturating_record_n(b.ns, b.count));
         histogram
     }
@@ -330,7 +319,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn histogram(values: &[u64]) -> Histogram<u64> {
-        let mut histogram = empty_histogram();
+        let mut histogram = histogram::empty();
         values.iter().for_each(|&ns| histogram.saturating_record(ns));
         histogram
     }
@@ -429,7 +418,7 @@ mod tests {
 
     #[test]
     fn every_bucket_at_once_fits_a_blob() {
-        let mut histogram = empty_histogram();
+        let mut histogram = histogram::empty();
         let mut ns = 1;
         while ns < NS_MAX {
             histogram.saturating_record_n(ns, ns);

@@ -104,7 +104,7 @@ impl RunResult {
         let beyond = |window: &Window| {
             let counts = window.counts();
             let all = [&counts.connect, &counts.tls, &counts.waiting(), &counts.service()];
-            all.iter().any(|latencies| latencies.max_us() > latencies::NS_MAX as f64 / 1e3)
+            all.iter().any(|latencies| latencies.max_us() > crate::histogram::NS_MAX as f64 / 1e3)
         };
         self.windows.iter().any(beyond)
     }

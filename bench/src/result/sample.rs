@@ -1,12 +1,13 @@
 //! Results made up for tests: whole and consistent, of any shape.
 
 use super::cost::{ClientCost, Resident, ServerCost, ServerUsage, Usage};
-use super::latencies::{Latencies, empty_histogram};
+use super::latencies::Latencies;
 use super::load::{
     Arrivals, Generator, HttpVersion, Load, Model, Pacing, Parameter, RequestsPerConnection,
 };
 use super::window::{Class, Conformity, Counts, Handshakes, Schedule, Second, Window};
 use super::{RunResult, SchemaName};
+use crate::histogram;
 use std::collections::BTreeMap;
 
 /// 2026-11-30 16:00:00 UTC.
@@ -125,7 +126,7 @@ pub(crate) fn of(shape: Shape) -> RunResult {
 /// The latencies of one class in one second, ns: a long tail, and what waited out a freeze.
 fn drawn(shape: Shape, seed: u64, second: u64, requests: u64) -> (Latencies, Latencies) {
     let mut random = fastrand::Rng::with_seed(seed);
-    let (mut service, mut response) = (empty_histogram(), empty_histogram());
+    let (mut service, mut response) = (histogram::empty(), histogram::empty());
     let thaw = shape.frozen && second == 5;
     for i in 0..requests {
         let own = (180_000.0 * (-(1.0 - random.f64()).ln()).powf(1.5)) as u64 + 60_000;

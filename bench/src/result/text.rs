@@ -4,9 +4,10 @@ use super::RunResult;
 use super::cost::{ServerCost, Usage};
 use super::curve::Curve;
 use super::disclosure::Disclosure;
-use super::latencies::{self, Latencies};
+use super::latencies::Latencies;
 use super::load::{Arrivals, Load, Model, Pacing, RequestsPerConnection, Tls};
 use super::window::{Counts, Handshakes, Window};
+use crate::histogram;
 use std::fmt;
 
 /// Why a closed loop prints one latency where an open loop prints two.
@@ -213,7 +214,7 @@ impl RunResult {
         if self.has_latencies_beyond_bounds() {
             warnings.push(format!(
                 "some latencies are beyond {} s: how long those were is not told apart any more",
-                latencies::NS_MAX / 1_000_000_000
+                histogram::NS_MAX / 1_000_000_000
             ));
         }
         if self.is_behind_schedule() {
@@ -528,7 +529,7 @@ mod tests {
         let tls = with(sample::closed(), |counts| {
             counts.handshakes.full = 1;
             counts.tls = Latencies::from(&{
-                let mut one = crate::result::latencies::empty_histogram();
+                let mut one = crate::histogram::empty();
                 one.saturating_record(1_000_000);
                 one
             });

@@ -163,10 +163,10 @@ impl fmt::Display for Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::latencies::empty_histogram;
+    use crate::histogram;
 
     fn observation(response_ms: impl Iterator<Item = u64>, missing: u64) -> Observation {
-        let mut histogram = empty_histogram();
+        let mut histogram = histogram::empty();
         response_ms.for_each(|ms| histogram.saturating_record(ms * 1_000_000));
         Observation { response: Latencies::from(&histogram), missing, ..Observation::default() }
     }

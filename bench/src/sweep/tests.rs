@@ -1,7 +1,8 @@
 //! Searches over made-up servers, in virtual time.
 
 use super::*;
-use crate::result::latencies::{Latencies, empty_histogram};
+use crate::histogram;
+use crate::result::latencies::Latencies;
 use fastrand::Rng;
 use std::convert::Infallible;
 
@@ -25,7 +26,7 @@ impl Queue {
     /// Response times of so many requests: each waits for what the one before it leaves to be done
     /// (Lindley's recursion).
     fn observe(&mut self, rate: f64, requests: u64) -> Observation {
-        let mut histogram = empty_histogram();
+        let mut histogram = histogram::empty();
         let mut waiting_s = 0.0_f64;
         for _ in 0..requests {
             let response_s = waiting_s + self.exponential(self.capacity_per_s);
@@ -47,7 +48,7 @@ fn objectives(texts: &[&str]) -> Vec<Objective> {
 /// A server whose longest response takes as many µs as it is asked requests per second, at each of
 /// the given moods in turn.
 fn proportional(rate: f64, mood: f64) -> Observation {
-    let mut histogram = empty_histogram();
+    let mut histogram = histogram::empty();
     histogram.saturating_record_n((rate * mood * 1e3) as u64, 1000);
     Observation { response: Latencies::from(&histogram), ..Observation::default() }
 }
