@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::socket::{setsockopt, sockopt};
 use onering::ring::{
     Completion, Event, ReadError, RecvError, Ring, SendBuf, SendError, Setup, Socket, Token, Wait,
 };
@@ -23,9 +24,16 @@ fn ring() -> Ring {
     Ring::new(&setup).expect("there is io_uring")
 }
 
+/// A connection whose queues stay small: hundreds of megabytes in them, as the kernel would allow
+/// them to grow, are more than a small host gives to TCP as a whole (`net.ipv4.tcp_mem`), and whoever
+/// closes a socket in that moment sends a reset in place of what is queued.
 fn pair() -> (TcpStream, Socket) {
+    const QUEUE_BYTES: usize = 64 << 10;
     let listener = TcpListener::bind("127.0.0.1:0").expect("there are ports");
+    setsockopt(&listener, sockopt::RcvBuf, &QUEUE_BYTES).expect("an option of a socket");
+    setsockopt(&listener, sockopt::SndBuf, &QUEUE_BYTES).expect("an option of a socket");
     let peer = TcpStream::connect(listener.local_addr().expect("bound")).expect("it listens");
+    setsockopt(&peer, sockopt::RcvBuf, &QUEUE_BYTES).expect("an option of a socket");
     let (ours, _) = listener.accept().expect("it is connected");
     ours.set_nonblocking(true).expect("an option of a socket");
     (peer, Rc::new(OwnedFd::from(ours)))
