@@ -53,4 +53,6 @@ impl fmt::Debug for ContextId {
 }
 
 #[cfg(test)]
+mod crossing;
+#[cfg(test)]
 mod tests;

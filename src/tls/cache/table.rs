@@ -17,8 +17,8 @@ pub const ID_BYTES: usize = 32;
 /// application's. A chain of a client's begins at 500 bytes or so, and may have ten thousand.
 pub const VALUE_BYTES: usize = 382;
 
-/// Slots of a set: two cache lines of tags and times. With this many, sets fill up evenly enough that
-/// three quarters of the capacity are used before 2 % of the sessions have been evicted.
+/// Slots of a set: two cache lines of tags and times. With this many, sets fill up evenly enough: once
+/// sessions for three quarters of the capacity were stored, 2 % of them have been evicted.
 pub(super) const WAYS: usize = 16;
 
 /// A tag of this value is that of a free slot.
