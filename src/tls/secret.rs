@@ -129,7 +129,7 @@ fn decode(line: &str) -> Option<Secret> {
 
     let digits = line.as_bytes();
     let mut bytes = Zeroizing::new(Vec::with_capacity(digits.len()));
-    if digits.len() % 2 == 0 && digits.iter().all(u8::is_ascii_hexdigit) {
+    if digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit) {
         let value = |digit: u8| char::from(digit).to_digit(16).unwrap_or_default() as u8;
         bytes.extend(digits.chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])));
     } else {

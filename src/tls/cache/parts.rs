@@ -188,11 +188,14 @@ impl<L: Lock> Parts<L> {
 
 /// Counts how a look-up ended, and gives the length of what was found.
 fn counted(found: Found, counters: &Counters) -> Option<usize> {
-    counters.hits.add(matches!(found, Found::Session(_)).into());
-    counters.misses.add(!matches!(found, Found::Session(_)) as u64);
-    counters.expirations.add(matches!(found, Found::Over).into());
     match found {
-        Found::Session(length) => Some(length),
-        Found::Over | Found::Nothing => None,
+        Found::Session(length) => {
+            counters.hits.add(1);
+            return Some(length);
+        }
+        Found::Over => counters.expirations.add(1),
+        Found::Nothing => {}
     }
+    counters.misses.add(1);
+    None
 }

@@ -47,14 +47,14 @@ fn secrets_keep_the_order_of_their_lines() {
 fn hexadecimal_and_both_alphabets_of_base64_mean_the_same_bytes() {
     let bytes: Vec<u8> = (0..33).map(|n| 255 - n * 3).collect();
     let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-    assert_eq!(parsed(&digits).unwrap(), [bytes.clone()]);
+    assert_eq!(parsed(&digits).unwrap(), [bytes.as_slice()]);
     for engine in [
         &base64::engine::general_purpose::STANDARD,
         &base64::engine::general_purpose::STANDARD_NO_PAD,
         &base64::engine::general_purpose::URL_SAFE,
         &base64::engine::general_purpose::URL_SAFE_NO_PAD,
     ] {
-        assert_eq!(parsed(&engine.encode(&bytes)).unwrap(), [bytes.clone()]);
+        assert_eq!(parsed(&engine.encode(&bytes)).unwrap(), [bytes.as_slice()]);
     }
 }
 
