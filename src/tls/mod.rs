@@ -40,3 +40,5 @@ pub use handshake::{Choose, HANDSHAKE_BYTES_MAX, Handshake, Progress};
 pub use open::Opened;
 pub use record::{Content, HEADER_BYTES, PLAIN_BYTES_MAX, Stage, Version, record_bytes};
 pub use session::{Info, Options, RecordSizes, Session};
+
+pub use crate::sys::ktls::Keys;

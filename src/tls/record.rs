@@ -3,6 +3,8 @@
 //! It looks at headers alone: whether what follows can be decrypted is for others to find out. A
 //! client that speaks something else entirely is recognised by its first bytes.
 
+pub use crate::sys::ktls::Version;
+
 use super::fault::Fault;
 
 /// Bytes of a record's header: type, version, length.
@@ -19,15 +21,6 @@ const GROWTH_BYTES_MAX_12: usize = 2048;
 
 /// The longest method that is looked for in a plain HTTP request, and a space.
 const METHOD_BYTES_MAX: usize = 8;
-
-/// A version of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Version {
-    /// RFC 5246.
-    Tls12,
-    /// RFC 8446.
-    Tls13,
-}
 
 /// What is in a record, and its number on the wire (RFC 8446 §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,8 @@ use aws_lc_rs::aead::{
 use rustls::ConnectionTrafficSecrets;
 use zeroize::Zeroize;
 
+use crate::sys::ktls::{Cipher, Keys};
+
 use super::fault::Fault;
 use super::record::{Content, HEADER_BYTES, Version};
 
@@ -30,6 +32,9 @@ enum Form {
     Outer,
     /// TLS 1.2 with GCM: the nonce's last eight bytes are sent. They count up from the IV's, for the
     /// kernel counts so as well and may go on where we stop.
+    ///
+    /// rustls has sealed the first records, with the IV XOR the number. None of those nonces comes
+    /// again: `base ^ n` is at most `n` away from `base`, and we begin further above.
     Explicit,
 }
 
@@ -88,6 +93,28 @@ impl Sealer {
     /// The number of the next record.
     pub(crate) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// What another must know to go on from here with the same secrets.
+    pub(crate) fn keys(&self, secrets: &ConnectionTrafficSecrets) -> Option<Keys> {
+        let cipher = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, .. } => {
+                Cipher::Aes128Gcm(key.as_ref().try_into().ok()?)
+            }
+            ConnectionTrafficSecrets::Aes256Gcm { key, .. } => {
+                Cipher::Aes256Gcm(key.as_ref().try_into().ok()?)
+            }
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, .. } => {
+                Cipher::ChaCha20Poly1305(key.as_ref().try_into().ok()?)
+            }
+            _ => return None,
+        };
+        let (version, iv) = match self.form {
+            Form::Inner => (Version::Tls13, self.iv),
+            Form::Outer => (Version::Tls12, self.iv),
+            Form::Explicit => (Version::Tls12, self.nonce()),
+        };
+        Some(Keys { version, cipher, iv, sequence: self.sequence.to_be_bytes() })
     }
 
     /// What a record is longer by than its plaintext.

@@ -20,6 +20,8 @@ use rustls::{
     CipherSuite, ConnectionTrafficSecrets, ExtractedSecrets, HandshakeKind, SupportedCipherSuite,
 };
 
+use crate::sys::ktls::Keys;
+
 use super::fault::{Alert, Fault};
 use super::open::{self, Opened, Opener};
 use super::record::{Content, PLAIN_BYTES_MAX, Stage, Version};
@@ -312,6 +314,15 @@ impl Session {
             Transmit::Own { sealer, .. } => sealer.sequence(),
             Transmit::Kernel { records } => *records,
             Transmit::Closed => 0,
+        }
+    }
+
+    /// What the kernel must know to seal the next record and those after it; `None` if
+    /// [`Options::ktls`] was not set, or there is no next record.
+    pub fn transmit_secrets(&self) -> Option<Keys> {
+        match &self.transmit {
+            Transmit::Own { sealer, secrets } => sealer.keys(secrets.as_ref()?),
+            Transmit::Kernel { .. } | Transmit::Closed => None,
         }
     }
 
