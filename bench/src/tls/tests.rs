@@ -7,7 +7,7 @@ use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs;
 use rustls::crypto::cipher::OutboundPlainMessage;
 use rustls::pki_types::PrivateKeyDer;
-use rustls::server::{ServerConfig, ServerConnection};
+use rustls::server::{NoServerSessionStorage, ServerConfig, ServerConnection};
 use rustls::version::{TLS12, TLS13};
 use rustls::{
     AlertDescription, ConnectionTrafficSecrets, ContentType, ProtocolVersion, SupportedCipherSuite,
@@ -226,6 +226,42 @@ fn sessions_are_resumed_in_both_versions() {
 }
 
 #[test]
+fn sessions_of_tls_1_2_are_resumed_by_what_was_asked_for() {
+    for (tickets, ids, by, resumed) in [
+        (true, true, ResumeBy::Id, true),
+        (true, false, ResumeBy::Id, false),
+        (false, true, ResumeBy::Id, true),
+        (true, false, ResumeBy::Ticket, true),
+        // There is nothing else to resume it by.
+        (false, true, ResumeBy::Ticket, true),
+        (false, false, ResumeBy::Ticket, false),
+    ] {
+        let mut identity = Identity::new(&BOTH);
+        if tickets {
+            identity.config.ticketer = aws_lc_rs::Ticketer::new().unwrap();
+        }
+        if !ids {
+            identity.config.session_storage = Arc::new(NoServerSessionStorage {});
+        }
+        let versions = vec![TlsVersion::Tls12];
+        let options = TlsOptions { versions, resume_by: by, ..TlsOptions::default() };
+        let mut client = TlsClient::new(&settings(&options), 100, 1);
+        let mut open = || Pair::open(&mut client, &identity).client.handshake().unwrap();
+        let case = format!("tickets {tickets}, ids {ids}, by {by:?}");
+        assert_eq!(open().intent, Intent::ResumeWithout, "{case}");
+        assert_eq!(open().resumed, resumed, "{case}");
+    }
+}
+
+#[test]
+fn ids_are_those_of_tls_1_2() {
+    let options = TlsOptions { resume_by: ResumeBy::Id, ..TlsOptions::default() };
+    let mut client = TlsClient::new(&settings(&options), 100, 1);
+    let handshake = Pair::open(&mut client, &Identity::new(&BOTH)).client.handshake().unwrap();
+    assert_eq!(handshake.negotiated.version, TlsVersion::Tls12);
+}
+
+#[test]
 fn a_ticket_is_used_once() {
     let mut identity = Identity::new(&[&TLS13]);
     identity.config.send_tls13_tickets = 1;
@@ -339,6 +375,16 @@ fn options_that_cannot_be_met_are_refused() {
     let only_13 =
         TlsOptions { ciphers, versions: vec![TlsVersion::Tls13], ..TlsOptions::default() };
     assert!(matches!(check(only_13), TlsOptionsError::NoCipher(TlsVersion::Tls13)));
+    let by_id = |versions: &[TlsVersion], ciphers: &[&str]| TlsOptions {
+        versions: versions.to_vec(),
+        ciphers: ciphers.iter().map(|cipher| cipher.parse().unwrap()).collect(),
+        resume_by: ResumeBy::Id,
+        ..TlsOptions::default()
+    };
+    let both = [TlsVersion::Tls12, TlsVersion::Tls13];
+    assert!(matches!(check(by_id(&both, &[])), TlsOptionsError::NoId));
+    let none = check(by_id(&[], &["TLS_AES_128_GCM_SHA256"]));
+    assert!(matches!(none, TlsOptionsError::NoCipher(TlsVersion::Tls12)));
     let sni = TlsOptions { sni: Some("a name".into()), ..TlsOptions::default() };
     assert!(matches!(check(sni), TlsOptionsError::Name(_)));
     let missing = TlsOptions { cacert: Some("/nowhere/ca.pem".into()), ..TlsOptions::default() };
