@@ -141,6 +141,22 @@ impl TlsOptions {
     }
 }
 
+/// Makes connections that are waited for.
+#[derive(Clone, Debug)]
+pub struct Dialer {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Dialer {
+    pub(crate) fn connection(&self) -> Result<ClientConnection, TlsError> {
+        Ok(ClientConnection::new(Arc::clone(&self.config), self.name.clone())?)
+    }
+}
+
+/// Of how many servers a dialer remembers sessions: it has one.
+const SERVERS: usize = 1;
+
 /// The protocol spoken inside, told to the server (RFC 7301).
 const ALPN: &[u8] = b"http/1.1";
 
@@ -160,10 +176,18 @@ impl TlsSettings {
         &self.name
     }
 
-    /// A connection that is not measured, over which no session is resumed.
-    pub(crate) fn single_connection(&self) -> Result<ClientConnection, TlsError> {
-        let config = self.config(Resumption::disabled());
-        Ok(ClientConnection::new(Arc::new(config), self.name.clone())?)
+    /// Makes connections that are not measured; it resumes no session.
+    pub(crate) fn forgetting(&self) -> Dialer {
+        self.dialer(Resumption::disabled())
+    }
+
+    /// Makes connections that are not measured; it resumes its session each time.
+    pub(crate) fn remembering(&self) -> Dialer {
+        self.dialer(Resumption::in_memory_sessions(SERVERS))
+    }
+
+    fn dialer(&self, resumption: Resumption) -> Dialer {
+        Dialer { config: Arc::new(self.config(resumption)), name: self.name.clone() }
     }
 
     /// A configuration that shares nothing which is counted with another one.
