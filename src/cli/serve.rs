@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
-    use crate::config::{Listener, Root};
+    use crate::config::{Endpoint, Listener, Root};
     use crate::ring::SetupError;
 
     fn resolved(arguments: &[&str]) -> Result<Config, Failure> {
@@ -217,9 +217,9 @@ mod tests {
             "out.json",
         ])
         .expect("all is well");
-        let address = |text: &str| Listener::Address(text.parse().expect("an address"));
-        let listeners = [address("127.0.0.1:1"), address("[::1]:2"), Listener::Descriptor(3)];
-        assert_eq!(config.listeners, listeners);
+        let address = |text: &str| Endpoint::Address(text.parse().expect("an address"));
+        let endpoints = [address("127.0.0.1:1"), address("[::1]:2"), Endpoint::Descriptor(3)];
+        assert_eq!(config.listeners, endpoints.map(Listener::plain));
         assert_eq!(config.cpus, [2, 0]);
         assert_eq!(config.steer, Steer::Hash);
         assert_eq!(config.stats, Some("out.json".into()));

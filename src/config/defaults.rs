@@ -6,7 +6,10 @@
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
-use super::{Cache, Dotfiles, ETag, Limits, Modes, Ring, Steer, Symlinks, Timeouts, Transfer};
+use super::{
+    Cache, Dotfiles, ETag, Ktls, Limits, Modes, Ring, Steer, Symlinks, Timeouts, Tls, Transfer,
+    Version,
+};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -74,6 +77,9 @@ pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Apache's figure. Small bodies fit into a few packets, as heads do; but a user's line may be busy
 /// with the body itself, and what it brings extends the time ([`BODY_RATE_BYTES`]).
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Two round trips and at most a signature on either side: as for a head.
+pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A user reads a page for longer, but its resources are asked for within seconds. An idle connection
 /// costs little here, so that longer is fine too.
@@ -153,6 +159,44 @@ pub const FIXED_BUFFERS: u16 = 8;
 /// wrk, 20, 50 and 200 µs saved 0 to 8 % of CPU per request at 64 connections and nothing at 8.
 pub const MIN_WAIT: Duration = Duration::ZERO;
 
+/// RFC 8996 has retired what is older; every browser since 2014 knows this one.
+pub const TLS_MIN_VERSION: Version = Version::Tls12;
+
+/// The kernel encrypts what sendfile(2) sends, so that bodies stay out of this process.
+pub const KTLS: Ktls = Ktls::Auto;
+
+/// Four records of the largest size: what is smaller is sent before the switch has paid for itself.
+pub const KTLS_FROM_BYTES: u64 = 64 << 10;
+
+/// They cost the server no memory, and any server with the same secret takes them.
+pub const TICKETS: bool = true;
+
+/// Whoever finds a key reads what was said under it in TLS 1.2: three keys a day bound that, and a
+/// visitor of this morning is known this evening.
+pub const TICKET_PERIOD: Duration = Duration::from_secs(8 * 3600);
+
+/// Some four times what SPECweb99_SSL's record held (7573, Zeus, 2540 connections).
+pub const SESSION_CACHE_ENTRIES: usize = 32_768;
+
+/// As long as a ticket's key, so that it makes no difference how a session is kept.
+pub const SESSION_LIFETIME: Duration = TICKET_PERIOD;
+
+/// More than a shard can complete in a second (a full handshake is some 300 µs of CPU with an ECDSA
+/// key, so 3000), were it not that most of their time they wait for the peer. Each holds some tens of
+/// KiB, so that a flood of them holds tens of MiB.
+pub const HANDSHAKES: usize = 1024;
+
+/// At 100 to 400 µs for a step, about a millisecond, after which the others have their turn.
+pub const HANDSHAKES_PER_TURN: usize = 4;
+
+/// A record is decrypted when all of it is there: while TCP's window is small, one that fits into a
+/// packet is shown a round trip earlier. After some 45 packets the window has grown.
+pub const RECORDS_SMALL_BYTES: u64 = 64 << 10;
+
+/// A signature takes 0.24 ms with 2048 bits, 1.8 ms with 3072 and 4.0 ms with 4096 (OpenSSL's `speed` on
+/// one core with AVX-512): the first is no longer than other work of a turn, the others are.
+pub const OFFLOAD_RSA_BITS: usize = 3072;
+
 /// Descriptors kept aside for the process: standard streams, logs, document roots, libraries.
 const DESCRIPTORS_OF_PROCESS: u64 = 64;
 
@@ -180,11 +224,29 @@ pub(super) fn timeouts() -> Timeouts {
     Timeouts {
         head: HEAD_TIMEOUT,
         body: BODY_TIMEOUT,
+        handshake: HANDSHAKE_TIMEOUT,
         idle: IDLE_TIMEOUT,
         write_stall: WRITE_STALL_TIMEOUT,
         linger: LINGER_TIMEOUT,
         grace: GRACE,
         defer_accept: DEFER_ACCEPT,
+    }
+}
+
+pub(super) fn tls() -> Tls {
+    Tls {
+        min_version: TLS_MIN_VERSION,
+        ktls: KTLS,
+        ktls_from_bytes: KTLS_FROM_BYTES,
+        tickets: TICKETS,
+        ticket_secret: None,
+        ticket_period: TICKET_PERIOD,
+        session_cache_entries: SESSION_CACHE_ENTRIES,
+        session_lifetime: SESSION_LIFETIME,
+        handshakes: HANDSHAKES,
+        handshakes_per_turn: HANDSHAKES_PER_TURN,
+        records_small_bytes: RECORDS_SMALL_BYTES,
+        offload_rsa_bits: OFFLOAD_RSA_BITS,
     }
 }
 

@@ -47,7 +47,7 @@ use super::defaults::FIELDS_MAX;
 use super::problem::{Origin, Place};
 use super::resolve::Draft;
 use super::table::{Table, bytes, choice, cpus, duration, list, numbers, path, whole};
-use super::{ETag, Listener, Steer, site, units};
+use super::{ETag, Endpoint, Listener, Steer, site, units};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -80,10 +80,16 @@ pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
 
 fn top(file: &mut Table<'_>, base: &Path, draft: &mut Draft) {
     file.set("listen", draft, list(address), |draft, addresses| {
-        draft.config.listeners.extend(addresses.into_iter().map(Listener::Address));
+        draft
+            .config
+            .listeners
+            .extend(addresses.into_iter().map(Endpoint::Address).map(Listener::plain));
     });
     file.set("listen_fds", draft, numbers, |draft, descriptors| {
-        draft.config.listeners.extend(descriptors.into_iter().map(Listener::Descriptor));
+        draft
+            .config
+            .listeners
+            .extend(descriptors.into_iter().map(Endpoint::Descriptor).map(Listener::plain));
     });
     file.set("cpus", draft, cpus, |draft, cpus| draft.config.cpus = cpus);
     let steers = [("auto", Steer::Auto), ("cpu", Steer::Cpu), ("hash", Steer::Hash)];
@@ -124,6 +130,7 @@ fn timeouts(mut table: Table<'_>, draft: &mut Draft) {
     let some = || duration(10 * MS, 24 * HOUR);
     t.set("head", draft, some(), |draft, time| draft.config.timeouts.head = time);
     t.set("body", draft, some(), |draft, time| draft.config.timeouts.body = time);
+    t.set("handshake", draft, some(), |draft, time| draft.config.timeouts.handshake = time);
     t.set("idle", draft, some(), |draft, time| draft.config.timeouts.idle = time);
     t.set("write_stall", draft, some(), |draft, time| draft.config.timeouts.write_stall = time);
     t.set("linger", draft, some(), |draft, time| draft.config.timeouts.linger = time);

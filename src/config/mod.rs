@@ -17,6 +17,7 @@ mod problem;
 mod resolve;
 mod site;
 mod table;
+mod tls;
 pub mod units;
 
 #[cfg(test)]
@@ -25,6 +26,9 @@ mod tests;
 pub use problem::{ConfigError, Fault, Origin, Place, Problem};
 pub use resolve::{Facts, File, Overrides, resolve};
 pub use site::{Answers, Dotfiles, ERRORS, HeaderRule, Modes, Root, Site, Symlinks};
+pub use tls::{
+    CertificateFiles, Certificates, ClientAuth, Ktls, ListenerTls, Redirect, SiteTls, Tls, Version,
+};
 
 /// Everything a server is told, resolved: no value is missing and none contradicts another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long we wait for a peer.
     pub timeouts: Timeouts,
+    /// TLS, for all listeners that have it.
+    pub tls: Tls,
     /// What a shard keeps in memory of the files.
     pub cache: Cache,
     /// How bodies are sent.
@@ -51,9 +57,25 @@ pub struct Config {
     pub stats: Option<PathBuf>,
 }
 
+/// One listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// TLS on it; `None`: plain HTTP.
+    pub tls: Option<ListenerTls>,
+}
+
+impl Listener {
+    /// One of plain HTTP.
+    pub fn plain(endpoint: Endpoint) -> Self {
+        Self { endpoint, tls: None }
+    }
+}
+
 /// One place to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Listener {
+pub enum Endpoint {
     /// An address: one socket for each shard, in one SO_REUSEPORT group.
     Address(SocketAddr),
     /// An inherited listening socket, shared by all shards.
@@ -103,6 +125,8 @@ pub struct Timeouts {
     /// From the end of a request's head to the end of its body, extended by what has come of it
     /// ([`Limits::body_rate_bytes`]). Beyond: 408.
     pub body: Duration,
+    /// From a connection's beginning to the end of its TLS handshake. Beyond: closed.
+    pub handshake: Duration,
     /// Between a response and the next request's first byte. Beyond: closed without a word.
     pub idle: Duration,
     /// Without one byte acknowledged while a response is being sent. Beyond: reset.

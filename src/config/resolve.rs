@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use super::problem::{ConfigError, Fault, Origin, Place, Problem};
-use super::{Config, Listener, Root, Site, Steer, defaults, file};
+use super::{Config, Endpoint, Listener, Root, Site, Steer, defaults, file};
 
 /// What the host says; whoever calls finds it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,7 @@ impl Draft {
                 sites: Vec::new(),
                 limits: defaults::limits(),
                 timeouts: defaults::timeouts(),
+                tls: defaults::tls(),
                 cache: defaults::cache(),
                 transfer: defaults::transfer(),
                 ring: defaults::ring(),
@@ -139,9 +140,9 @@ impl Draft {
         if !(listen.is_empty() && listen_fds.is_empty()) {
             self.origins.insert("listen".into(), Origin::CommandLine);
             self.origins.insert("listen_fds".into(), Origin::CommandLine);
-            let addresses = listen.into_iter().map(Listener::Address);
-            let descriptors = listen_fds.into_iter().map(Listener::Descriptor);
-            self.config.listeners = addresses.chain(descriptors).collect();
+            let addresses = listen.into_iter().map(Endpoint::Address);
+            let descriptors = listen_fds.into_iter().map(Endpoint::Descriptor);
+            self.config.listeners = addresses.chain(descriptors).map(Listener::plain).collect();
         }
         if let Some(cpus) = cpus {
             self.origins.insert("cpus".into(), Origin::CommandLine);
@@ -165,7 +166,7 @@ impl Draft {
         let sets_connections = set("limits.connections_per_shard");
         let config = &mut self.config;
         if config.listeners.is_empty() && !sets_listeners {
-            config.listeners.push(Listener::Address(defaults::LISTEN));
+            config.listeners.push(Listener::plain(Endpoint::Address(defaults::LISTEN)));
         }
         if config.sites.is_empty() {
             config.sites.push(Site::of(Root::Welcome));
@@ -204,15 +205,16 @@ impl Draft {
         }
         let mut seen = HashSet::new();
         for listener in self.config.listeners.clone() {
-            match listener {
+            let endpoint = listener.endpoint;
+            match endpoint {
                 // Port 0 is a different port each time.
-                Listener::Address(address) if address.port() != 0 && !seen.insert(listener) => {
+                Endpoint::Address(address) if address.port() != 0 && !seen.insert(endpoint) => {
                     self.problem_of("listen", format!("{address} is there twice"));
                 }
-                Listener::Descriptor(fd) if !seen.insert(listener) => {
+                Endpoint::Descriptor(fd) if !seen.insert(endpoint) => {
                     self.problem_of("listen_fds", format!("descriptor {fd} is there twice"));
                 }
-                Listener::Address(_) | Listener::Descriptor(_) => {}
+                Endpoint::Address(_) | Endpoint::Descriptor(_) => {}
             }
         }
         let defer_accept = self.config.timeouts.defer_accept;

@@ -11,6 +11,7 @@ use super::defaults;
 use super::problem::Origin;
 use super::resolve::Draft;
 use super::table::{Table, boolean, choice, list, path, string, text, texts};
+use super::tls::SiteTls;
 
 /// A set of names and what is served under them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Site {
     pub symlinks: Symlinks,
     /// Whether names that begin with a dot are served.
     pub dotfiles: Dotfiles,
+    /// What TLS means for it.
+    pub tls: SiteTls,
 }
 
 /// What a site serves.
@@ -117,6 +120,7 @@ impl Site {
             modes: defaults::MODES,
             symlinks: defaults::SYMLINKS,
             dotfiles: defaults::DOTFILES,
+            tls: SiteTls::default(),
         }
     }
 }

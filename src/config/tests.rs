@@ -12,6 +12,10 @@ fn facts() -> Facts {
     Facts { allowed_cpus: vec![0, 1], nofile: 65_536 }
 }
 
+fn plain(endpoint: Endpoint) -> Listener {
+    Listener { endpoint, tls: None }
+}
+
 fn written(text: &str) -> Result<Config, ConfigError> {
     let file = File { path: Path::new("test.toml"), text };
     resolve(Some(file), &Overrides::default(), &facts())
@@ -35,7 +39,7 @@ fn assert_problem(text: &str, place_and_key: &str, says: &str) {
 fn nothing_written_is_the_welcome_site_on_loopback() {
     let config = resolve(None, &Overrides::default(), &facts()).expect("defaults hold");
     assert_eq!(config, written("").expect("an empty file says nothing"));
-    assert_eq!(config.listeners, [Listener::Address(defaults::LISTEN)]);
+    assert_eq!(config.listeners, [Listener::plain(Endpoint::Address(defaults::LISTEN))]);
     assert_eq!(config.cpus, [0, 1]);
     assert_eq!(config.sites.len(), 1);
     assert_eq!(config.sites[0].root, Root::Welcome);
@@ -108,6 +112,7 @@ backlog = 8
 [timeouts]
 head = "9s"
 body = "27s"
+handshake = "28s"
 idle = "10s"
 write_stall = "11s"
 linger = "12s"
@@ -138,7 +143,7 @@ min_wait = "24us"
     let path = directory.path().join("onering.toml");
     let file = File { path: &path, text };
     let config = resolve(Some(file), &Overrides::default(), &facts()).expect("all is well");
-    let address = |text: &str| Listener::Address(text.parse().expect("an address"));
+    let address = |text: &str| plain(Endpoint::Address(text.parse().expect("an address")));
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let set = |fields: &[(&str, &str)]| {
         fields.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -164,6 +169,7 @@ min_wait = "24us"
         modes: Modes { allowed: Some(0o377), forbidden: 0o002 },
         symlinks: Symlinks::Owner,
         dotfiles: Dotfiles::Serve,
+        tls: SiteTls::default(),
     };
     let second = Site {
         names: texts(&["other.example"]),
@@ -172,7 +178,7 @@ min_wait = "24us"
         ..Site::of(Root::Directory("/".into()))
     };
     let expected = Config {
-        listeners: vec![address("0.0.0.0:80"), address("[::]:80"), Listener::Descriptor(3)],
+        listeners: vec![address("0.0.0.0:80"), address("[::]:80"), plain(Endpoint::Descriptor(3))],
         cpus: vec![1],
         steer: Steer::Cpu,
         sites: vec![first, second],
@@ -190,12 +196,14 @@ min_wait = "24us"
         timeouts: Timeouts {
             head: Duration::from_secs(9),
             body: Duration::from_secs(27),
+            handshake: Duration::from_secs(28),
             idle: Duration::from_secs(10),
             write_stall: Duration::from_secs(11),
             linger: Duration::from_secs(12),
             grace: Duration::from_secs(13),
             defer_accept: Duration::ZERO,
         },
+        tls: defaults::tls(),
         cache: Cache {
             entries: 14,
             bytes: 15 << 20,
@@ -232,8 +240,8 @@ fn the_command_line_wins() {
     let text = "listen = [\"127.0.0.1:1\"]\ncpus = \"0\"\nsteer = \"cpu\"\nstats = \"x\"\n";
     let file = File { path: Path::new("test.toml"), text };
     let config = resolve(Some(file), &overrides, &facts()).expect("all is well");
-    let address = Listener::Address(overrides.listen[0]);
-    assert_eq!(config.listeners, [address, address, Listener::Descriptor(5)]);
+    let address = plain(Endpoint::Address(overrides.listen[0]));
+    assert_eq!(config.listeners, [address.clone(), address, plain(Endpoint::Descriptor(5))]);
     assert_eq!(config.cpus, [1]);
     assert_eq!(config.steer, Steer::Hash);
     assert_eq!(config.sites[0].root, Root::Directory("/".into()));
@@ -251,7 +259,7 @@ fn all_problems_are_reported_at_once_in_order() {
         "test.toml:5:8: limits.head: ",
         "test.toml:6:10: limits.fields: ",
         "test.toml:8:8: timeouts.idle: ",
-        "test.toml:9:1: timeouts.idel: unknown key; known here: head, body, idle, ",
+        "test.toml:9:1: timeouts.idel: unknown key; known here: head, body, handshake, ",
     ];
     assert_eq!(problems.len(), starts.len(), "{problems:#?}");
     for (problem, start) in problems.iter().zip(starts) {

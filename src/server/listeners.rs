@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::config::{Config, Listener, Steer};
+use crate::config::{Config, Endpoint, Listener, Steer};
 use crate::sys::holder::{Holder, holder};
 use crate::sys::socket::{self, AdoptError, ListenError, ListenOptions};
 use crate::sys::steering::{self, Queues};
@@ -96,9 +96,9 @@ impl Registry {
     }
 
     fn bind_with(config: &Config, queues: &[Queues]) -> Result<Self, BindError> {
-        let group = |listener: &Listener| match *listener {
-            Listener::Address(address) => Group::bind(address, config, queues),
-            Listener::Descriptor(fd) => {
+        let group = |listener: &Listener| match listener.endpoint {
+            Endpoint::Address(address) => Group::bind(address, config, queues),
+            Endpoint::Descriptor(fd) => {
                 let socket = socket::adopt_listener(fd)?;
                 let address = socket::local_addr(&socket).map_err(BindError::Address)?;
                 let sockets = vec![Arc::new(socket)];
@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn loopback(port: u16) -> Listener {
-        Listener::Address(SocketAddr::from(([127, 0, 0, 1], port)))
+        Listener::plain(Endpoint::Address(SocketAddr::from(([127, 0, 0, 1], port))))
     }
 
     fn address(registry: &Registry) -> SocketAddr {
@@ -299,7 +299,8 @@ mod tests {
 
     #[test]
     fn port_zero_is_one_port_for_all_shards_and_one_per_listener() {
-        let registry = Registry::bind(&config(&[loopback(0); 2], Steer::Auto)).expect("bind");
+        let registry =
+            Registry::bind(&config(&[loopback(0), loopback(0)], Steer::Auto)).expect("bind");
         let mut addresses = registry.bound().map(|(address, _)| address);
         let bound = [(); 2].map(|()| addresses.next().expect("two listeners"));
         assert_ne!(bound[0], bound[1]);
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn a_descriptor_is_shared_by_all_shards() {
         let inherited = TcpListener::bind("127.0.0.1:0").expect("bind");
-        let listener = Listener::Descriptor(inherited.as_raw_fd());
+        let listener = Listener::plain(Endpoint::Descriptor(inherited.as_raw_fd()));
         let registry = Registry::bind(&config(&[listener], Steer::Auto)).expect("adopt");
         let bound = registry.bound().next().expect("one listener");
         assert_eq!(bound, (inherited.local_addr().expect("address"), &Steering::Shared));
@@ -363,8 +364,8 @@ mod tests {
             Registry::bind(&config(&[listener], Steer::Hash)).expect_err("fails").to_string()
         };
         let elsewhere = SocketAddr::from(([192, 0, 2, 1], 80));
-        assert!(fails(Listener::Address(elsewhere)).contains("`ip address`"));
-        assert!(fails(Listener::Descriptor(-1)).contains("not open"));
+        assert!(fails(Listener::plain(Endpoint::Address(elsewhere))).contains("`ip address`"));
+        assert!(fails(Listener::plain(Endpoint::Descriptor(-1))).contains("not open"));
         let host = environment::Environment::read(Path::new("/"));
         if host.cap_net_bind_service == Some(false) {
             assert!(fails(loopback(1)).contains("cap_net_bind_service"));

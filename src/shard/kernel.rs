@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::ring::{Address, Completion, Counters, Lease, OperationId, Ring, SendBuf, Token, Wait};
 use crate::sys::clock;
 use crate::sys::file::{self, Residency};
+use crate::sys::ktls;
 use crate::sys::socket::{self, SendError};
 
 /// Operations of a ring, calls beside it, and clocks.
@@ -91,6 +92,15 @@ pub trait Kernel: Sized {
         file: &OwnedFd,
         offset: &mut u64,
         bytes: usize,
+    ) -> Result<usize, SendError>;
+    /// [`ktls::attach`].
+    fn attach_tls(&self, socket: &Self::Socket, keys: &ktls::Keys) -> io::Result<()>;
+    /// [`ktls::send_record`].
+    fn send_record(
+        &self,
+        socket: &Self::Socket,
+        content_type: u8,
+        bytes: &[u8],
     ) -> Result<usize, SendError>;
     /// [`socket::shutdown_write`].
     fn shutdown_write(&self, socket: &Self::Socket) -> io::Result<()>;
@@ -245,6 +255,21 @@ impl Kernel for Ring {
         bytes: usize,
     ) -> Result<usize, SendError> {
         file::sendfile(socket, file, offset, bytes)
+    }
+
+    #[inline]
+    fn attach_tls(&self, socket: &OwnedFd, keys: &ktls::Keys) -> io::Result<()> {
+        ktls::attach(socket, keys)
+    }
+
+    #[inline]
+    fn send_record(
+        &self,
+        socket: &OwnedFd,
+        content_type: u8,
+        bytes: &[u8],
+    ) -> Result<usize, SendError> {
+        ktls::send_record(socket, content_type, bytes)
     }
 
     #[inline]

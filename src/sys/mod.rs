@@ -14,6 +14,7 @@ pub mod directory;
 pub mod environment;
 pub mod file;
 pub mod holder;
+pub mod ktls;
 pub mod limits;
 mod owned_links;
 pub mod signal;

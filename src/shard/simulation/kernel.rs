@@ -20,6 +20,7 @@ use crate::ring::{
 };
 use crate::shard::kernel::Kernel;
 use crate::sys::file::Residency;
+use crate::sys::ktls;
 use crate::sys::socket;
 
 use super::site::{START_S, read_at};
@@ -554,6 +555,15 @@ impl Kernel for Simulated {
         let sent = self.send(socket, &piece)?;
         *offset += sent as u64;
         Ok(sent)
+    }
+
+    /// The simulated kernel has no TLS.
+    fn attach_tls(&self, _: &Socket, _: &ktls::Keys) -> io::Result<()> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn send_record(&self, socket: &Socket, _: u8, _: &[u8]) -> Result<usize, socket::SendError> {
+        panic!("{socket:?} was never handed to the kernel's TLS")
     }
 
     fn shutdown_write(&self, socket: &Socket) -> io::Result<()> {
