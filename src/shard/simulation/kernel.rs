@@ -558,8 +558,16 @@ impl Kernel for Simulated {
     }
 
     /// The simulated kernel has no TLS.
-    fn attach_tls(&self, _: &Socket, _: &ktls::Keys) -> io::Result<()> {
+    fn attach_tls(&self, _: &Socket, _: &ktls::Keys) -> io::Result<ktls::Sealing> {
         Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn flush_tls(&self, socket: &Socket, _: &ktls::Sealing, _: u64) -> io::Result<bool> {
+        panic!("{socket:?} was never handed to the kernel's TLS")
+    }
+
+    fn push(&self, _: &Socket) -> io::Result<()> {
+        Ok(())
     }
 
     fn send_record(&self, socket: &Socket, _: u8, _: &[u8]) -> Result<usize, socket::SendError> {
