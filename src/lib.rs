@@ -16,6 +16,7 @@
 //! | [`ring`] | the only place that knows io_uring; owns whatever the kernel sees |
 //! | [`metrics`] | counters: one writer per shard, merged on read |
 //! | [`files`] | the file cache of a shard: request target to what is to be sent |
+//! | [`tls`] | handshakes by rustls, records by ourselves: no descriptor, no clock, no thread, no log |
 //! | [`shard`] | one CPU: event loop, connections, timers, inbox |
 //! | [`server`] | listeners, threads, signals, the orderly end |
 //! | [`cli`] | the commands, one file each |
@@ -102,6 +103,8 @@ pub mod ring;
 pub mod metrics;
 
 pub mod files;
+
+pub mod tls;
 
 pub mod shard;
 

@@ -1,0 +1,118 @@
+//! The name in a ClientHello (RFC 6066 §3), which decides who answers it.
+//!
+//! rustls reads the same bytes later and is the judge of them: what is malformed has no name here, and
+//! is refused there.
+
+use rustls::pki_types::DnsName;
+
+use super::record::{Content, HEADER_BYTES};
+
+/// The type of a ClientHello (RFC 8446 §4).
+const CLIENT_HELLO: u8 = 1;
+
+/// The extension `server_name`, and the only kind of name in it.
+const SERVER_NAME: u16 = 0;
+const HOST_NAME: u8 = 0;
+
+/// What is known of a ClientHello.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hello {
+    /// It is incomplete.
+    Partial,
+    /// It is all there. The name in it, in lower case, if it has one and that is a name of DNS.
+    Whole(Option<Box<str>>),
+}
+
+/// Reads the ClientHello that whole `records` begin with.
+pub(crate) fn read(records: &[u8]) -> Hello {
+    let mut message = Vec::new();
+    let mut records = Reader(records);
+    loop {
+        match records.record() {
+            Some((kind, piece)) if kind == Content::Handshake as u8 => {
+                message.extend_from_slice(piece);
+            }
+            Some(_) => return Hello::Whole(None),
+            None => return Hello::Partial,
+        }
+        let mut reader = Reader(&message);
+        let Some(kind) = reader.byte() else { continue };
+        if kind != CLIENT_HELLO {
+            return Hello::Whole(None);
+        }
+        let Some(length) = reader.take(3) else { continue };
+        let &[high, middle, low] = length else { continue };
+        if let Some(body) = reader.take(u32::from_be_bytes([0, high, middle, low]) as usize) {
+            return Hello::Whole(server_name(body));
+        }
+    }
+}
+
+/// The name in the body of a ClientHello (RFC 8446 §4.1.2).
+fn server_name(body: &[u8]) -> Option<Box<str>> {
+    const VERSION_AND_RANDOM_BYTES: usize = 2 + 32;
+    let mut body = Reader(body);
+    body.take(VERSION_AND_RANDOM_BYTES)?;
+    let _session_id = body.short_vector()?;
+    let _suites = body.vector()?;
+    let _compressions = body.short_vector()?;
+    let mut extensions = Reader(body.vector()?);
+    loop {
+        let kind = extensions.number()?;
+        let extension = extensions.vector()?;
+        if kind == SERVER_NAME {
+            return host_name(Reader(Reader(extension).vector()?));
+        }
+    }
+}
+
+/// The first host in a list of names.
+fn host_name(mut names: Reader<'_>) -> Option<Box<str>> {
+    loop {
+        let kind = names.byte()?;
+        let name = names.vector()?;
+        if kind == HOST_NAME {
+            let name = str::from_utf8(name).ok()?.to_ascii_lowercase();
+            return DnsName::try_from(name.as_str()).is_ok().then(|| name.into_boxed_str());
+        }
+    }
+}
+
+/// Bytes that are still to be read.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (now, later) = self.0.split_at_checked(bytes)?;
+        self.0 = later;
+        Some(now)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn number(&mut self) -> Option<u16> {
+        self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+
+    /// Bytes after their length in one byte.
+    fn short_vector(&mut self) -> Option<&'a [u8]> {
+        let bytes = self.byte()?;
+        self.take(usize::from(bytes))
+    }
+
+    /// Bytes after their length in two bytes.
+    fn vector(&mut self) -> Option<&'a [u8]> {
+        let bytes = self.number()?;
+        self.take(usize::from(bytes))
+    }
+
+    /// A record: its type and what is in it.
+    fn record(&mut self) -> Option<(u8, &'a [u8])> {
+        let &[kind, _, _, high, low]: &[u8; HEADER_BYTES] = self.0.first_chunk()?;
+        self.take(HEADER_BYTES)?;
+        let piece = self.take(usize::from(u16::from_be_bytes([high, low])))?;
+        Some((kind, piece))
+    }
+}
