@@ -12,9 +12,9 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{setsockopt, sockopt};
 use onering::ring::{Event, Ring, SendBuf, Setup, Socket, Token, Wait};
+use onering::sys::file;
 use onering::sys::ktls::{self, Sealing};
 use onering::sys::socket::{self, SendError};
-use onering::sys::file;
 use rustls::{ClientConnection, ContentType, StreamOwned, SupportedCipherSuite};
 
 use crate::support::tls::{self, Opener, SUITES};
