@@ -175,11 +175,11 @@ pub const TICKETS: bool = true;
 /// visitor of this morning is known this evening.
 pub const TICKET_PERIOD: Duration = Duration::from_secs(8 * 3600);
 
-/// Some four times what SPECweb99_SSL's record held (7573, Zeus, 2540 connections).
-pub const SESSION_CACHE_ENTRIES: usize = 32_768;
+/// Twice what SPECweb99_SSL's record held (7573, Zeus, 2540 connections); 8 MB.
+pub const SESSION_CACHE_ENTRIES: usize = 16_384;
 
-/// As long as a ticket's key, so that it makes no difference how a session is kept.
-pub const SESSION_LIFETIME: Duration = TICKET_PERIOD;
+/// A visit. Who comes again later may well have another address, and costs a signature.
+pub const SESSION_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// More than a shard can complete in a second (a full handshake is some 300 µs of CPU with an ECDSA
 /// key, so 3000), were it not that most of their time they wait for the peer. Each holds some tens of

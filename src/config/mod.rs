@@ -27,7 +27,8 @@ pub use problem::{ConfigError, Fault, Origin, Place, Problem};
 pub use resolve::{Facts, File, Overrides, resolve};
 pub use site::{Answers, Dotfiles, ERRORS, HeaderRule, Modes, Root, Site, Symlinks};
 pub use tls::{
-    CertificateFiles, Certificates, ClientAuth, Ktls, ListenerTls, Redirect, SiteTls, Tls, Version,
+    Admission, CertificateFiles, Certificates, ClientAuth, Ktls, ListenerTls, Policies, PolicyId,
+    Redirect, SiteTls, Tls, Version,
 };
 
 /// Everything a server is told, resolved: no value is missing and none contradicts another.
@@ -70,6 +71,13 @@ impl Listener {
     /// One of plain HTTP.
     pub fn plain(endpoint: Endpoint) -> Self {
         Self { endpoint, tls: None }
+    }
+
+    /// One of TLS, with nothing of its own.
+    pub(super) fn with_tls(endpoint: Endpoint) -> Self {
+        let tls =
+            ListenerTls { certificates: Certificates::SelfSigned, client_auth: ClientAuth::Off };
+        Self { endpoint, tls: Some(tls) }
     }
 }
 

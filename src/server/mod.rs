@@ -8,6 +8,7 @@
 
 pub mod faults;
 mod listeners;
+mod material;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -28,6 +29,7 @@ use crate::sys::affinity;
 use crate::sys::signal::{self, Request, Signals};
 
 pub use listeners::{BindError, Registry, Steering};
+pub use material::check;
 
 /// Why the server did not start, or ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Received bytes to requests to answers.
 
-use crate::files::SiteId;
+use crate::files::{Channel, SiteId};
 use crate::http::{Persistence, RequestBody, Take};
 use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
@@ -125,7 +125,7 @@ impl<K: Kernel> Shard<K> {
                         counters.bodies_declined.add(1);
                     }
                     let persistence = connection.http.persistence();
-                    let reply = self.files.answer(&head, persistence, &self.now);
+                    let reply = self.files.answer(&head, persistence, Channel::Plain, &self.now);
                     if has_body && !declined {
                         connection.body_bytes = 0;
                         held = Some(reply);
