@@ -13,6 +13,7 @@ use crate::server::{self, BindError, Registry, Steering};
 use crate::shard::StartError;
 use crate::sys::socket::ListenError;
 use crate::sys::{affinity, limits};
+use crate::tls::Severity;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -140,7 +141,9 @@ fn failure(error: server::Error) -> Failure {
         Error::Bind(BindError::Listen(ListenError::Privileged { .. }))
         | Error::Shard(StartError::Files(OpenError::Forbidden { .. })) => Exit::Permission,
         Error::Stats { source, .. } => Exit::of(source, Exit::Environment),
+        Error::Material(problems) => Exit::from(problems.fault(Severity::Fatal)),
         Error::Bind(_)
+        | Error::Ktls(_)
         | Error::Ring(_)
         | Error::Shard(_)
         | Error::ShardFailed { .. }

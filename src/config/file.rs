@@ -197,6 +197,9 @@ fn transfer(mut table: Table<'_>, draft: &mut Draft) {
     t.set("quantum", draft, bytes(4 * KIB..=GIB), |draft, bytes| {
         draft.config.transfer.quantum_bytes = bytes;
     });
+    t.set("sealed_quantum", draft, bytes(4 * KIB..=16 * MIB), |draft, bytes| {
+        draft.config.transfer.sealed_quantum_bytes = bytes;
+    });
     t.set("cold_window", draft, bytes(4 * KIB..=16 * MIB), |draft, bytes| {
         draft.config.transfer.cold_window_bytes = bytes;
     });

@@ -165,6 +165,7 @@ etag = "inode"
 
 [transfer]
 quantum = "19KiB"
+sealed_quantum = "29KiB"
 cold_window = "20KiB"
 
 [ring]
@@ -282,7 +283,11 @@ min_wait = "24us"
             listing_entries: 26,
             etag: ETag::Inode,
         },
-        transfer: Transfer { quantum_bytes: 19 << 10, cold_window_bytes: 20 << 10 },
+        transfer: Transfer {
+            quantum_bytes: 19 << 10,
+            sealed_quantum_bytes: 29 << 10,
+            cold_window_bytes: 20 << 10,
+        },
         ring: Ring {
             entries: 21,
             recv_buffers: 32,

@@ -24,6 +24,7 @@
 //! | `take` → refused | `Idle` → `Answer`, → `Done` | `Answer` only: → `Done` | – |
 //! | `take` → busy | `Answer` only: nothing changes | `Idle` only, at a fault: → `Done` | nothing changes |
 //! | `refuse` | `Idle` → `Answer`; → `Done` | → `Done` | nothing changes |
+//! | `give_up` | → `Done`, `Idle` | → `Done`, `Idle` | → `Idle` |
 //! | `decline_body` | nothing changes | → `Done` | nothing changes |
 //! | `answered` | → `Idle` | → `Idle`; → `Done` if that was the last request | → `Idle` |
 //! | `peer_ended` | noted | noted | noted |
@@ -264,6 +265,11 @@ impl Connection {
         self.reading = Reading::Done;
     }
 
+    /// Nothing more is taken, and nothing is answered: the transport has failed, or waits no longer.
+    pub fn give_up(&mut self) {
+        (self.reading, self.writing) = (Reading::Done, Writing::Idle);
+    }
+
     /// Nobody wants the body that is to come: nothing of it is taken, and the answer to its request
     /// is the last.
     ///
@@ -324,6 +330,11 @@ impl Connection {
     /// Whether bytes that the peer may still send are looked at.
     pub fn takes_more(&self) -> bool {
         !self.ended && self.reading != Reading::Done
+    }
+
+    /// Whether all is answered and nothing more is taken.
+    pub fn is_over(&self) -> bool {
+        (self.reading, self.writing) == (Reading::Done, Writing::Idle)
     }
 
     /// What the connection waits for. `has_input`: whether bytes are kept that no request consumed.

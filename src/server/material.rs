@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::sys::clock;
 use crate::tls::clock::Clock;
-use crate::tls::{Material, Problems, Resumption};
+use crate::tls::{Material, Problems, Resumption, Severity};
+
+use super::Error;
 
 /// Everything that is wrong with the certificates, authorities and secrets of a configuration. Nothing is
 /// kept.
@@ -13,6 +15,17 @@ pub fn check(config: &Config) -> Problems {
     let mut problems = Problems::default();
     load(config, &mut problems);
     problems
+}
+
+/// Reads what a server starts with. What is wrong with it and does not keep it from working is said.
+pub(super) fn start(config: &Config) -> Result<Material, Error> {
+    let mut problems = Problems::default();
+    let material = load(config, &mut problems)
+        .ok_or_else(|| Error::Material(problems.at_least(Severity::Fatal)))?;
+    for problem in problems.iter() {
+        tracing::warn!("{problem}");
+    }
+    Ok(material)
 }
 
 fn load(config: &Config, problems: &mut Problems) -> Option<Material> {

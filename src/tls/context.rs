@@ -71,6 +71,18 @@ impl Contexts {
         Self { listeners: material.listeners.iter().map(|of| of.as_ref().map(context)).collect() }
     }
 
+    /// One listener, with this configuration.
+    #[cfg(test)]
+    pub(crate) fn of_config(config: Arc<ServerConfig>) -> Self {
+        let off = crate::config::Policies::of(&[]).id(&crate::config::ClientAuth::Off);
+        let configs = Configs {
+            by_policy: vec![config],
+            admissions: vec![Admission { of_listener: off, asked: off }],
+            policy_of: Arc::new(Names::all(0)),
+        };
+        Self { listeners: vec![Some(Context { configs: Arc::new(configs), is_slow: false })] }
+    }
+
     /// That of a listener, by its place in the configuration; `None`: it has no TLS.
     pub fn of_listener(&self, listener: usize) -> Option<&Context> {
         self.listeners.get(listener)?.as_ref()
