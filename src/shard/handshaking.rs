@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use crate::files::Channel;
 use crate::ring::Token;
-use crate::tls::{Handshake, Progress};
+use crate::tls::{Fault, Handshake, Progress};
 
 use super::Shard;
 use super::kernel::Kernel;
@@ -89,7 +89,12 @@ impl<K: Kernel> Shard<K> {
                 std::mem::replace(&mut tls.stage, Stage::Away)
         {
             self.assignment.counters.handshakes_sent_away.add(1);
-            return worker.give(Job { shard: self.assignment.index, token, handshake });
+            let job = Job { shard: self.assignment.index, token, handshake };
+            if let Err(Job { handshake, .. }) = worker.give(job) {
+                tls.stage = Stage::Handshaking { handshake, turn: Turn::Ours };
+                self.fail(token, Fault::Overloaded);
+            }
+            return;
         }
         let Stage::Handshaking { handshake, .. } = &mut tls.stage else { return };
         let progress = handshake.advance();

@@ -347,12 +347,12 @@ fn count(counters: &Counters, fault: Fault) {
         Fault::RecordOverflow | Fault::BadRecord => &counters.tls_bad_records,
         Fault::HandshakeTooLarge => &counters.tls_oversized_handshakes,
         Fault::Unproductive => &counters.tls_unproductive,
+        Fault::Overloaded => &counters.tls_overloaded,
         Fault::PeerAlert(_) => &counters.tls_peer_alerts,
         Fault::LimitReached => &counters.tls_keys_used_up,
         Fault::Malformed
         | Fault::IllegalParameter
         | Fault::Unexpected
-        | Fault::Truncated
         | Fault::Closed
         | Fault::Internal => return,
     };
