@@ -13,6 +13,7 @@ use crate::ring::Token;
 use crate::tls::{Fault, Handshake, Progress};
 
 use super::Shard;
+use super::closing::due_ms;
 use super::kernel::Kernel;
 use super::transport::{Sending, Stage, Tls, Transport, Turn};
 use super::worker::Job;
@@ -169,6 +170,7 @@ impl<K: Kernel> Shard<K> {
                         tls.stage = Stage::Open { session: Box::new(session), sending };
                         // From here on the first request is waited for.
                         connection.since_ms = now_ms;
+                        self.wheel.schedule(token.slot, due_ms(&self.config, connection));
                         self.handshake_over(token);
                     }
                     Err(fault) => self.fail(token, fault),
