@@ -68,7 +68,9 @@ impl<K: Kernel> Shard<K> {
             return;
         }
         let is_idle = matches!(connection.writing, Writing::Idle);
-        if is_idle && !connection.input.is_empty() && !connection.transport.is_handshaking() {
+        // The end of the peer's side may cut a body off.
+        let has_input = !connection.input.is_empty() || connection.has_ended;
+        if is_idle && has_input && !connection.transport.is_handshaking() {
             self.serve_input(token);
         } else {
             self.go_on(token);
@@ -141,10 +143,12 @@ impl<K: Kernel> Shard<K> {
             }
             Ok(Opened::Nothing) => {}
             Ok(Opened::Closed) => {
-                counters.tls_closed_by_peer.add(1);
-                let connection = self.connection(token);
-                connection.has_ended = true;
-                connection.http.peer_ended();
+                let connection = &mut self.connections[token.slot as usize];
+                // Whatever records follow are closed as well.
+                if !std::mem::replace(&mut connection.has_ended, true) {
+                    counters.tls_closed_by_peer.add(1);
+                    connection.http.peer_ended();
+                }
             }
             Ok(Opened::Renegotiation) => {
                 counters.tls_renegotiations.add(1);
