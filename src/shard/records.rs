@@ -21,6 +21,10 @@ use super::transport::{Sending, Stage, Tls, Transport};
 /// The type of a record with an alert.
 const ALERT: u8 = Content::Alert as u8;
 
+/// Bytes of records that may wait behind an answer under way, when the peer wants more of them. It reads
+/// nothing then, and would have us keep a KeyUpdate for each of its own.
+const UNSENT_BYTES_MAX: usize = 16 * 1024;
+
 /// Answers that are gathered into records together.
 const GATHERED: usize = 16;
 
@@ -176,6 +180,9 @@ impl<K: Kernel> Shard<K> {
         let Stage::Open { session, sending } = &mut tls.stage else { return };
         match sending {
             Sending::Records { .. } if tls.is_notified => {}
+            Sending::Records { .. } if tls.outbound.len() > UNSENT_BYTES_MAX => {
+                self.fail(token, Fault::Unproductive);
+            }
             Sending::Records { .. } => {
                 if let Err(fault) = make(session, &mut tls.outbound) {
                     self.fail(token, fault);
