@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use crate::http::Awaiting;
 use crate::metrics::Counters;
 use crate::ring::{RecvBuf, SendBuf, Token};
 use crate::sys::socket::SendError;
@@ -24,6 +25,11 @@ const ALERT: u8 = Content::Alert as u8;
 /// Bytes of records that may wait behind an answer under way, when the peer wants more of them. It reads
 /// nothing then, and would have us keep a KeyUpdate for each of its own.
 const UNSENT_BYTES_MAX: usize = 16 * 1024;
+
+/// After how long without an answer a connection begins with small records again: TCP, too, sends but
+/// little at once after a pause that is longer than its timeout (RFC 5681 §4.1), which is 1 s at first
+/// (RFC 6298 §2).
+const PAUSE_MS: u64 = 1000;
 
 /// Answers that are gathered into records together.
 const GATHERED: usize = 16;
@@ -143,6 +149,7 @@ impl<K: Kernel> Shard<K> {
         let counters = &self.assignment.counters;
         match opened {
             Ok(Opened::Data(range)) => {
+                self.mind_pause(token);
                 self.take_in(token, &record[range]);
             }
             Ok(Opened::Nothing) => {}
@@ -165,6 +172,18 @@ impl<K: Kernel> Shard<K> {
                 }
             }
             Err(fault) => self.fail(token, fault),
+        }
+    }
+
+    /// Has records be small again when a request comes after a pause.
+    fn mind_pause(&mut self, token: Token) {
+        let now_ms = self.now.monotonic_ms;
+        let connection = self.connection(token);
+        if connection.awaiting == Awaiting::NextRequest
+            && now_ms.saturating_sub(connection.since_ms) >= PAUSE_MS
+            && let Some(session) = connection.transport.tls().and_then(Tls::session)
+        {
+            session.paused();
         }
     }
 
@@ -292,6 +311,9 @@ impl<K: Kernel> Shard<K> {
         let records = Rc::new(records);
         self.assignment.counters.tls_bytes_sealed.add(records.len() as u64);
         self.kernel.send(&connection.socket, SendBuf::Refillable(Rc::clone(&records)), token);
+        if tls.session().is_some_and(|session| session.is_limit_near()) {
+            connection.http.drain();
+        }
         tls.in_flight = Some(records);
         connection.in_flight += 1;
     }
