@@ -181,6 +181,12 @@ impl Session {
         })
     }
 
+    /// Lets each key seal fewer records than it may.
+    #[cfg(test)]
+    pub(crate) fn limit_records(&mut self, records_max: u64) {
+        self.records_max = records_max;
+    }
+
     /// What the handshake has settled.
     pub fn info(&self) -> &Info {
         &self.info
