@@ -30,9 +30,6 @@ use super::seal::{Gather, Sealer};
 /// Records of the last allowed ones that are kept for alerts and a KeyUpdate.
 const RESERVED_RECORDS: u64 = 8;
 
-/// A KeyUpdate that asks for none in return (RFC 8446 §4.6.3).
-const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
-
 /// What a session is to be like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -155,6 +152,10 @@ enum Transmit {
 }
 
 impl Session {
+    /// The content of a record, of the handshake's kind, that says that the next one is sealed with
+    /// another key. It asks for none in return (RFC 8446 §4.6.3).
+    pub const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
+
     pub(crate) fn new(
         info: Info,
         secrets: ExtractedSecrets,
@@ -259,8 +260,7 @@ impl Session {
         if self.next.is_none() {
             return Err(Fault::LimitReached);
         }
-        let plain: &[&[u8]] = &[&KEY_UPDATE];
-        self.seal_record(Content::Handshake, &mut Gather::new(plain), KEY_UPDATE.len(), out)?;
+        self.seal_message(Content::Handshake, &Session::KEY_UPDATE, out)?;
         let Some(next) = &mut self.next else { return Err(Fault::Internal) };
         let (sequence, secrets) = next.update_tx_secret()?;
         if let Transmit::Own { sealer, secrets: kept } = &mut self.transmit {
@@ -297,9 +297,16 @@ impl Session {
     }
 
     fn seal_alert(&mut self, alert: Alert, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let bytes = alert.to_bytes();
-        let plain: &[&[u8]] = &[&bytes];
-        self.seal_record(Content::Alert, &mut Gather::new(plain), bytes.len(), out)
+        self.seal_message(Content::Alert, &alert.to_bytes(), out)
+    }
+
+    fn seal_message(
+        &mut self,
+        content: Content,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        self.seal_record(content, &mut Gather::new(&[message]), message.len(), out)
     }
 
     /// Whether the connection should end soon, because the key for sending is nearly used up and there is
@@ -338,6 +345,19 @@ impl Session {
         if let Transmit::Own { sealer, .. } = &self.transmit {
             self.transmit = Transmit::Kernel { records: sealer.sequence() };
         }
+    }
+
+    /// The keys with which the kernel is to seal from now on, where it can change them: after the caller
+    /// has sent [`Session::KEY_UPDATE`] in a record of its own, and nothing else since.
+    pub fn rekey_kernel(&mut self) -> Result<Keys, Fault> {
+        let (Transmit::Kernel { records }, Some(next)) = (&mut self.transmit, &mut self.next)
+        else {
+            return Err(Fault::LimitReached);
+        };
+        let (sequence, secrets) = next.update_tx_secret()?;
+        *records = sequence;
+        let sealer = Sealer::new(Version::Tls13, &secrets, sequence)?;
+        sealer.keys(&secrets).ok_or(Fault::Internal)
     }
 
     /// Counts what the kernel was given to seal in one call. [`Fault::LimitReached`] is the last moment to

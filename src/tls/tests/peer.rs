@@ -56,8 +56,7 @@ impl Peer {
     /// One record.
     pub(super) fn seal(&mut self, content: Content, text: &[u8]) -> Vec<u8> {
         let mut record = Vec::new();
-        let plain: &[&[u8]] = &[text];
-        self.sealer.seal(content, &mut Gather::new(plain), text.len(), &mut record).unwrap();
+        self.sealer.seal(content, &mut Gather::new(&[text]), text.len(), &mut record).unwrap();
         record
     }
 

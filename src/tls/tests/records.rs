@@ -118,7 +118,7 @@ fn no_explicit_nonce_comes_twice() {
 }
 
 /// Seals data as the kernel does: from what it was told, with counters of its own.
-fn seal_as_the_kernel(keys: &Keys, data: &[u8]) -> Vec<u8> {
+fn seal_as_the_kernel(keys: &mut Keys, content: Content, data: &[u8]) -> Vec<u8> {
     let (algorithm, key): (_, &[u8]) = match &keys.cipher {
         Cipher::Aes128Gcm(key) => (&aead::AES_128_GCM, key),
         Cipher::Aes256Gcm(key) => (&aead::AES_256_GCM, key),
@@ -128,17 +128,21 @@ fn seal_as_the_kernel(keys: &Keys, data: &[u8]) -> Vec<u8> {
     let counts_up =
         keys.version == Version::Tls12 && !matches!(keys.cipher, Cipher::ChaCha20Poly1305(_));
     let mut out = Vec::new();
-    for (index, piece) in data.chunks(5000).enumerate() {
-        let number = u64::from_be_bytes(keys.sequence) + index as u64;
+    for piece in data.chunks(5000) {
+        let number = u64::from_be_bytes(keys.sequence);
+        keys.sequence = (number + 1).to_be_bytes();
         let mut nonce = keys.iv;
-        let low: &mut [u8; 8] = nonce.last_chunk_mut().unwrap();
-        *low = match counts_up {
-            true => u64::from_be_bytes(*low).wrapping_add(index as u64).to_be_bytes(),
-            false => (u64::from_be_bytes(*low) ^ number).to_be_bytes(),
-        };
+        if counts_up {
+            let low: &mut [u8; 8] = keys.iv.last_chunk_mut().unwrap();
+            *low = u64::from_be_bytes(*low).wrapping_add(1).to_be_bytes();
+        } else {
+            let low: &mut [u8; 8] = nonce.last_chunk_mut().unwrap();
+            *low = (u64::from_be_bytes(*low) ^ number).to_be_bytes();
+        }
         let mut text = piece.to_vec();
-        let inner = if keys.version == Version::Tls13 { &[23][..] } else { &[] };
-        text.extend_from_slice(inner);
+        if keys.version == Version::Tls13 {
+            text.push(content as u8);
+        }
         let explicit = if counts_up { nonce[4..].to_vec() } else { Vec::new() };
         let length = (text.len() + explicit.len() + 16) as u16;
         let header = [&[23, 3, 3][..], &length.to_be_bytes()].concat();
@@ -169,11 +173,12 @@ fn the_kernel_goes_on_with_the_next_record() {
             out.extend(seal_data(&mut session, b"ours again"));
             assert_eq!(client.receive(&out).unwrap(), b"ours again");
         }
-        let keys = session.transmit_secrets().unwrap();
+        let mut keys = session.transmit_secrets().unwrap();
         session.hand_over();
         assert!(session.transmit_secrets().is_none());
         let data = noise(40_000);
-        assert_eq!(client.receive(&seal_as_the_kernel(&keys, &data)).unwrap(), data, "{suite:?}");
+        let out = seal_as_the_kernel(&mut keys, Content::ApplicationData, &data);
+        assert_eq!(client.receive(&out).unwrap(), data, "{suite:?}");
 
         let records = client.seal(&data);
         assert_eq!(open_data(&mut session, records), data, "{suite:?}");
@@ -182,6 +187,28 @@ fn the_kernel_goes_on_with_the_next_record() {
         assert_eq!(sealed, Err(Fault::Closed));
         session.close_notify(&mut out);
         assert!(out.is_empty(), "the kernel seals it");
+    }
+}
+
+#[test]
+fn the_kernel_may_be_given_the_next_key() {
+    for suite in suites() {
+        let (mut client, mut session) = pair(suite);
+        assert_eq!(session.rekey_kernel().err(), Some(Fault::LimitReached), "we seal");
+        let mut keys = session.transmit_secrets().unwrap();
+        session.hand_over();
+        if session.info().version == Version::Tls12 {
+            assert_eq!(session.rekey_kernel().err(), Some(Fault::LimitReached));
+            continue;
+        }
+        for round in 0..3 {
+            let update = seal_as_the_kernel(&mut keys, Content::Handshake, &Session::KEY_UPDATE);
+            client.receive(&update).unwrap();
+            keys = session.rekey_kernel().unwrap();
+            let data = noise(9000 + round);
+            let out = seal_as_the_kernel(&mut keys, Content::ApplicationData, &data);
+            assert_eq!(client.receive(&out).unwrap(), data, "{suite:?}");
+        }
     }
 }
 
