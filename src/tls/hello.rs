@@ -66,16 +66,16 @@ fn server_name(body: &[u8]) -> Option<Box<str>> {
     }
 }
 
-/// The first host in a list of names.
+/// The host in a list of names, without the dot of the root. Nobody has defined names of other kinds,
+/// nor how long they are.
 fn host_name(mut names: Reader<'_>) -> Option<Box<str>> {
-    loop {
-        let kind = names.byte()?;
-        let name = names.vector()?;
-        if kind == HOST_NAME {
-            let name = str::from_utf8(name).ok()?.to_ascii_lowercase();
-            return DnsName::try_from(name.as_str()).is_ok().then(|| name.into_boxed_str());
-        }
+    if names.byte()? != HOST_NAME {
+        return None;
     }
+    let name = str::from_utf8(names.vector()?).ok()?.to_ascii_lowercase();
+    let name = DnsName::try_from(name.as_str()).ok()?;
+    let name = name.as_ref();
+    Some(name.strip_suffix('.').unwrap_or(name).into())
 }
 
 /// Bytes that are still to be read.

@@ -121,6 +121,14 @@ fn client_hello(name: &str) -> Vec<u8> {
 }
 
 #[test]
+fn the_dot_of_the_root_is_no_part_of_a_name() {
+    let mut hello = client_hello("some.examplex");
+    let place = hello.windows(13).position(|bytes| bytes == b"some.examplex").unwrap();
+    hello[place + 12] = b'.';
+    assert_eq!(hello::read(&hello), Hello::Whole(Some("some.example".into())));
+}
+
+#[test]
 fn an_address_is_no_name() {
     assert_eq!(hello::read(&client_hello("127.0.0.1")), Hello::Whole(None));
 }
