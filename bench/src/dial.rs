@@ -1,8 +1,8 @@
 //! A connection that is waited for, plain or with TLS: for what is asked before and after a run.
 
 use crate::once::is_silence;
-use crate::tls::{Negotiated, TlsError, TlsSettings};
-use rustls::{ClientConnection, StreamOwned};
+use crate::tls::{Dialer, Negotiated, TlsError, TlsSettings};
+use rustls::{ClientConnection, HandshakeKind, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -64,16 +64,20 @@ impl Connection {
         tls: Option<&TlsSettings>,
         timeout: Duration,
     ) -> Result<Self, DialError> {
-        let connect = || {
-            let stream = TcpStream::connect_timeout(&address, timeout)?;
-            stream.set_read_timeout(Some(timeout))?;
-            stream.set_write_timeout(Some(timeout))?;
-            Ok(stream)
-        };
-        let mut stream = connect().map_err(|error| DialError::Connect { address, error })?;
-        let Some(settings) = tls else { return Ok(Self::Plain(stream)) };
-        let mut tls =
-            settings.single_connection().map_err(|error| DialError::Tls { address, error })?;
+        match tls {
+            None => Ok(Self::Plain(connect(address, timeout)?)),
+            Some(settings) => Self::dial_with(&settings.forgetting(), address, timeout),
+        }
+    }
+
+    /// The same with a dialer of TLS, which may remember sessions.
+    pub fn dial_with(
+        dialer: &Dialer,
+        address: SocketAddr,
+        timeout: Duration,
+    ) -> Result<Self, DialError> {
+        let mut stream = connect(address, timeout)?;
+        let mut tls = dialer.connection().map_err(|error| DialError::Tls { address, error })?;
         while tls.is_handshaking() {
             tls.complete_io(&mut stream).map_err(|error| failed(address, error))?;
         }
@@ -89,6 +93,14 @@ impl Connection {
         stream.set_read_timeout(Some(timeout))
     }
 
+    /// Whether it has resumed a session of TLS.
+    pub fn is_resumed(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.conn.handshake_kind() == Some(HandshakeKind::Resumed),
+        }
+    }
+
     /// What TLS is spoken, if it is.
     pub fn negotiated(&self) -> Option<Negotiated> {
         match self {
@@ -96,6 +108,16 @@ impl Connection {
             Self::Tls(stream) => Negotiated::of(&stream.conn),
         }
     }
+}
+
+fn connect(address: SocketAddr, timeout: Duration) -> Result<TcpStream, DialError> {
+    let connect = || {
+        let stream = TcpStream::connect_timeout(&address, timeout)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
+        Ok(stream)
+    };
+    connect().map_err(|error| DialError::Connect { address, error })
 }
 
 /// rustls wraps its own errors as those of the stream.

@@ -14,6 +14,7 @@ pub(crate) mod peer;
 pub(crate) mod seccomp;
 pub(crate) mod server;
 pub(crate) mod site;
+pub(crate) mod tls;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};

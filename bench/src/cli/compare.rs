@@ -22,6 +22,8 @@ use std::time::Duration;
   onering-bench compare --profile quick --json result.json --html result.html
   onering-bench compare --cells 1k-64,1k-512 --servers onering,floor --rounds 9
   onering-bench compare --profile smoke --clients run
+  onering-bench compare --profile tls --json tls.json
+  onering-bench compare --cells tls12-id-64 --servers onering,nginx --server-cpus 0,1 --client-cpus 0,1 --share-cpus
   onering-bench compare --profile full --journal full.journal --json full.json
   onering-bench compare --profile full --resume full.journal --json full.json
   onering-bench compare --servers onering,former --former ./onering-before
@@ -62,6 +64,10 @@ pub(super) struct Arguments {
     /// The CPUs of each client
     #[arg(long, visible_alias = "client-cpu", value_name = "LIST", default_value = "1", value_parser = parse_cpus)]
     client_cpus: Cpus,
+    /// Let servers and clients have CPUs in common: their rates are then those of both, and only the
+    /// servers' CPU time per request is their own
+    #[arg(long)]
+    share_cpus: bool,
     /// Seed of the order within rounds; a new one each time if not given
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -134,6 +140,7 @@ impl Arguments {
             duration: self.duration.unwrap_or_else(|| profile.duration()),
             server_cpus: self.server_cpus.clone(),
             client_cpus: self.client_cpus.clone(),
+            share_cpus: self.share_cpus,
             seed: self.seed,
             onering: self.onering.clone(),
             former: self.former.clone(),

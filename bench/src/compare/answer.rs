@@ -56,8 +56,14 @@ pub(super) struct Expected {
     close: bool,
     /// The body, where the server has it from the file.
     body: Option<Vec<u8>>,
+    /// Whether sessions are to be resumed.
+    resumed: bool,
     tls: Option<TlsSettings>,
 }
+
+/// How often a session is resumed in a row before it is believed: more often than a server has threads
+/// or processes, each of which might know its own sessions alone.
+const RESUMED: usize = 8;
 
 impl Expected {
     /// Of `server` in its cell; none where the load verifies everything by itself.
@@ -66,7 +72,7 @@ impl Expected {
         assignment: &Assignment<'_>,
     ) -> Result<Option<Self>, AnswerError> {
         let Some(get) = assignment.cell.request() else { return Ok(None) };
-        let address = assignment.address;
+        let (address, cell) = (assignment.address, assignment.cell);
         let path = format!("/{}", get.file_name());
         let field = get.part.field().map_or(String::new(), |field| format!("{field}\r\n"));
         let body_bytes = get.part.body_bytes(get.file_bytes);
@@ -83,21 +89,44 @@ impl Expected {
                 body.truncate(body_bytes);
                 body
             }),
-            tls: get.tls.then(|| assignment.certificate.tls()).transpose()?,
+            resumed: cell.resumed_by().is_some(),
+            tls: get.tls.then(|| assignment.certificate.tls(cell)).transpose()?,
         }))
     }
 
     /// Asks once, on a connection of its own, which is handed back as it is after the answer.
     pub(super) fn ask(&self) -> Result<Connection, AnswerError> {
         let mut connection = Connection::dial(self.address, self.tls.as_ref(), PATIENCE)?;
-        let wrong = |what| AnswerError::Wrong { path: self.path.clone(), what };
-        let right = |is: bool, what| if is { Ok(()) } else { Err(wrong(what)) };
+        self.ask_on(&mut connection)?;
+        Ok(connection)
+    }
+
+    /// Asks as often as it takes to believe that the server resumes sessions, where it is to.
+    pub(super) fn resume(&self) -> Result<(), AnswerError> {
+        let Some(settings) = self.tls.as_ref().filter(|_| self.resumed) else { return Ok(()) };
+        let dialer = settings.remembering();
+        for again in 0..=RESUMED {
+            let mut connection = Connection::dial_with(&dialer, self.address, PATIENCE)?;
+            self.ask_on(&mut connection)?;
+            if again > 0 && !connection.is_resumed() {
+                return Err(self.wrong("the session is not resumed"));
+            }
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, what: &'static str) -> AnswerError {
+        AnswerError::Wrong { path: self.path.clone(), what }
+    }
+
+    fn ask_on(&self, connection: &mut Connection) -> Result<(), AnswerError> {
+        let right = |is: bool, what| if is { Ok(()) } else { Err(self.wrong(what)) };
         let most = self.body_bytes as u64;
         let patience = Patience { still: PATIENCE, whole: PATIENCE, stop: &mut || false };
         let Response { head, body, .. } =
-            once::exchange(&mut connection, self.request.as_bytes(), most, patience).map_err(
+            once::exchange(connection, self.request.as_bytes(), most, patience).map_err(
                 |error| match error {
-                    OnceError::TooLong(_) => wrong("the length is another one"),
+                    OnceError::TooLong(_) => self.wrong("the length is another one"),
                     error => AnswerError::Exchange { path: self.path.clone(), error },
                 },
             )?;
@@ -108,7 +137,7 @@ impl Expected {
             // What answers without reading the request must have been told of its connections.
             None => right(head.persistent != self.close, "the connection is not kept as told")?,
         }
-        Ok(connection)
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is measured: the cells of the comparison.
 
+use crate::tls::{ResumeBy, TlsVersion};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -23,10 +24,7 @@ pub enum Load {
     /// is busy but not swamped?
     Tails(Get),
     /// TLS handshakes, one request on each connection.
-    Handshakes {
-        /// How many of a hundred resume an earlier session.
-        resumed_percent: u8,
-    },
+    Handshakes(Handshakes),
     /// The static part of the SPECweb99-style mix, over a file set.
     Web99,
     /// Nothing, after one request on each: what does a connection cost that only waits?
@@ -34,6 +32,19 @@ pub enum Load {
         /// Whether the connections are TLS.
         tls: bool,
     },
+}
+
+/// What handshakes begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshakes {
+    /// Nothing: a key exchange and a certificate.
+    Full,
+    /// A ticket of TLS 1.3, each of which is used once: the server must give new ones.
+    Ticket,
+    /// A ticket of TLS 1.2.
+    Tls12Ticket,
+    /// The id of an earlier session of TLS 1.2, which the server must find.
+    Tls12Id,
 }
 
 /// Requests for one file.
@@ -111,8 +122,12 @@ const fn cell(name: &'static str, connections: usize, get: Get) -> Cell {
     Cell { name, connections, load: Load::Get(get) }
 }
 
+const fn handshakes(name: &'static str, handshakes: Handshakes) -> Cell {
+    Cell { name, connections: 64, load: Load::Handshakes(handshakes) }
+}
+
 /// All cells.
-pub const CELLS: [Cell; 22] = [
+pub const CELLS: [Cell; 25] = [
     cell("102b-64", 64, get(102)),
     cell("1k-64", 64, get(KIB)),
     cell("1k-512", 512, get(KIB)),
@@ -129,12 +144,11 @@ pub const CELLS: [Cell; 22] = [
     cell("10k-206-64", 64, Get { part: Part::FirstKib, ..get(10 * KIB) }),
     cell("tls-1k-64", 64, Get { tls: true, ..get(KIB) }),
     cell("tls-100k-64", 64, Get { tls: true, ..get(100 * KIB) }),
-    Cell { name: "tls-full-64", connections: 64, load: Load::Handshakes { resumed_percent: 0 } },
-    Cell {
-        name: "tls-resumed-64",
-        connections: 64,
-        load: Load::Handshakes { resumed_percent: 100 },
-    },
+    cell("tls-1m-16", 16, Get { tls: true, ..get(MIB) }),
+    handshakes("tls-full-64", Handshakes::Full),
+    handshakes("tls-ticket-64", Handshakes::Ticket),
+    handshakes("tls12-ticket-64", Handshakes::Tls12Ticket),
+    handshakes("tls12-id-64", Handshakes::Tls12Id),
     Cell { name: "web99-64", connections: 64, load: Load::Web99 },
     Cell { name: "tails-1k-64", connections: 64, load: Load::Tails(get(KIB)) },
     Cell { name: "idle-4000", connections: 4000, load: Load::Idle { tls: false } },
@@ -154,9 +168,28 @@ impl Cell {
     pub fn tls(&self) -> bool {
         match self.load {
             Load::Get(get) | Load::Tails(get) => get.tls,
-            Load::Handshakes { .. } => true,
+            Load::Handshakes(_) => true,
             Load::Web99 => false,
             Load::Idle { tls } => tls,
+        }
+    }
+
+    /// By what sessions are resumed, if they are.
+    pub fn resumed_by(&self) -> Option<ResumeBy> {
+        match self.load {
+            Load::Handshakes(Handshakes::Ticket | Handshakes::Tls12Ticket) => {
+                Some(ResumeBy::Ticket)
+            }
+            Load::Handshakes(Handshakes::Tls12Id) => Some(ResumeBy::Id),
+            _ => None,
+        }
+    }
+
+    /// The version of TLS that is spoken, if it is.
+    pub fn tls_version(&self) -> TlsVersion {
+        match self.load {
+            Load::Handshakes(Handshakes::Tls12Ticket | Handshakes::Tls12Id) => TlsVersion::Tls12,
+            _ => TlsVersion::Tls13,
         }
     }
 
@@ -165,7 +198,7 @@ impl Cell {
     pub fn request(&self) -> Option<Get> {
         match self.load {
             Load::Get(get) | Load::Tails(get) => Some(get),
-            Load::Handshakes { .. } => Some(Get { tls: true, close: true, ..SMALL }),
+            Load::Handshakes(_) => Some(Get { tls: true, close: true, ..SMALL }),
             Load::Idle { tls } => Some(Get { tls, ..SMALL }),
             Load::Web99 => None,
         }
@@ -207,11 +240,12 @@ impl fmt::Display for Cell {
         match self.load {
             Load::Get(get) => write!(f, "{get}")?,
             Load::Tails(get) => write!(f, "{get}, at {:.0} % of its rate", TAILS_SHARE * 100.0)?,
-            Load::Handshakes { resumed_percent: 0 } => f.write_str("full TLS handshakes")?,
-            Load::Handshakes { resumed_percent: 100 } => f.write_str("resumed TLS handshakes")?,
-            Load::Handshakes { resumed_percent } => {
-                write!(f, "TLS handshakes, {resumed_percent} % resumed")?;
-            }
+            Load::Handshakes(handshakes) => f.write_str(match handshakes {
+                Handshakes::Full => "full TLS handshakes",
+                Handshakes::Ticket => "TLS handshakes resumed by ticket",
+                Handshakes::Tls12Ticket => "TLS 1.2 handshakes resumed by ticket",
+                Handshakes::Tls12Id => "TLS 1.2 handshakes resumed by id",
+            })?,
             Load::Web99 => f.write_str("SPECweb99-style static mix")?,
             Load::Idle { tls } => {
                 write!(f, "{}memory of idle connections", if tls { "TLS, " } else { "" })?;
@@ -245,7 +279,8 @@ mod tests {
             ("10k-206-64", "10 KiB, its first KiB (206), keep-alive, 64 connections"),
             ("1k-pipe16-64", "1 KiB, keep-alive, 16 requests in flight on each, 64 connections"),
             ("tls-100k-64", "100 KiB, TLS, keep-alive, 64 connections"),
-            ("tls-resumed-64", "resumed TLS handshakes, 64 connections"),
+            ("tls-ticket-64", "TLS handshakes resumed by ticket, 64 connections"),
+            ("tls12-id-64", "TLS 1.2 handshakes resumed by id, 64 connections"),
             ("tails-1k-64", "1 KiB, keep-alive, at 70 % of its rate, 64 connections"),
             ("tls-idle-1000", "TLS, memory of idle connections, 1000 connections"),
         ] {
@@ -256,7 +291,7 @@ mod tests {
     #[test]
     fn tls_is_asked_for_where_the_load_is_tls() {
         for cell in CELLS {
-            assert_eq!(cell.tls(), cell.name.starts_with("tls-"), "{}", cell.name);
+            assert_eq!(cell.tls(), cell.name.starts_with("tls"), "{}", cell.name);
             assert!(cell.request().is_none_or(|get| get.tls == cell.tls()), "{}", cell.name);
         }
     }

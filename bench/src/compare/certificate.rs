@@ -1,7 +1,9 @@
-//! The certificate that all servers of a comparison have, and a client that trusts it alone.
+//! The certificate that all servers of a comparison have, what TLS is spoken with them, and a client
+//! that trusts that certificate alone.
 //!
 //! A P-256 key made anew for each comparison; nothing of it outlives the directory it is in.
 
+use super::cell::Cell;
 use crate::tls::{TlsOptions, TlsOptionsError, TlsSettings, TlsVersion};
 use std::fs;
 use std::io;
@@ -48,31 +50,41 @@ impl Certificate {
         self.directory.join("both.pem")
     }
 
-    /// How a client speaks that trusts the certificate and no other, and offers what the
-    /// comparison's servers are told to speak: TLS 1.3 with AES-128-GCM.
-    pub(super) fn tls(&self) -> Result<TlsSettings, TlsOptionsError> {
+    /// How a client speaks in a cell that trusts the certificate and no other.
+    pub(super) fn tls(&self, cell: Cell) -> Result<TlsSettings, TlsOptionsError> {
+        let version = cell.tls_version();
         let options = TlsOptions {
-            versions: vec![TlsVersion::Tls13],
-            ciphers: vec![CIPHER.parse().expect("a name that is spoken")],
+            versions: vec![version],
+            ciphers: vec![cipher(version).parse().expect("a name that is spoken")],
             cacert: Some(self.certificate()),
+            resume_by: cell.resumed_by().unwrap_or_default(),
             ..TlsOptions::default()
         };
         options.check(&Ipv4Addr::LOCALHOST.to_string())
     }
 }
 
-/// The cipher suite that is spoken, by its name.
-pub(super) const CIPHER: &str = "TLS_AES_128_GCM_SHA256";
+/// The cipher suite of a version: AES-128-GCM in both, by OpenSSL's name. It is the only one that the
+/// client offers.
+pub(super) fn cipher(version: TlsVersion) -> &'static str {
+    match version {
+        TlsVersion::Tls12 => "ECDHE-ECDSA-AES128-GCM-SHA256",
+        TlsVersion::Tls13 => "TLS_AES_128_GCM_SHA256",
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::cell::CELLS;
 
     #[test]
     fn a_client_is_made_that_trusts_what_was_made() {
         let directory = tempfile::tempdir().unwrap();
         let certificate = Certificate::make(directory.path()).unwrap();
-        assert!(certificate.tls().unwrap().verifies());
+        for cell in CELLS {
+            assert!(certificate.tls(cell).unwrap().verifies());
+        }
         let both = fs::read_to_string(certificate.both()).unwrap();
         assert!(both.contains("BEGIN CERTIFICATE") && both.contains("PRIVATE KEY"), "{both}");
     }

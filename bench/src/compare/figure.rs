@@ -47,7 +47,7 @@ impl Figure {
     /// Those that a load is about, the first ones first: by them a cell is won or lost.
     pub fn decisive(load: Load) -> &'static [Self] {
         match load {
-            Load::Get(_) | Load::Handshakes { .. } | Load::Web99 => {
+            Load::Get(_) | Load::Handshakes(_) | Load::Web99 => {
                 &[Self::RequestsPerS, Self::ServerCpuUsPerRequest]
             }
             Load::Tails(_) => {
@@ -60,7 +60,7 @@ impl Figure {
     /// Those that a load shows besides.
     pub fn shown(load: Load) -> &'static [Self] {
         match load {
-            Load::Get(_) | Load::Handshakes { .. } | Load::Web99 => &[Self::ServerMemoryBytes],
+            Load::Get(_) | Load::Handshakes(_) | Load::Web99 => &[Self::ServerMemoryBytes],
             Load::Tails(_) => &[Self::RequestsPerS],
             Load::Idle { .. } => &[Self::ServerMemoryBytes],
         }

@@ -55,7 +55,9 @@ pub enum CompareError {
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
     /// Client and server would take time from each other.
-    #[error("server and client must be on different CPUs, not both on {0}")]
+    #[error(
+        "server and client must be on different CPUs, not both on {0}, unless --share-cpus is given"
+    )]
     SameCpu(usize),
     /// Someone would not run where it is to.
     #[error("this process may not run on CPU {cpu}; choose from {}", allowed.iter()
@@ -116,7 +118,7 @@ pub fn compare(
     options: &Options,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Comparison, CompareError> {
-    check_cpus(&options.server_cpus, &options.client_cpus)?;
+    check_cpus(&options.server_cpus, &options.client_cpus, options.share_cpus)?;
     let former = match &options.journal {
         Some(JournalFile::Resumed(path)) => Some(Former::read(path)?),
         Some(JournalFile::New(_)) | None => None,
@@ -167,8 +169,8 @@ pub fn compare(
     })
 }
 
-fn check_cpus(servers: &[usize], clients: &[usize]) -> Result<(), CompareError> {
-    if let Some(cpu) = servers.iter().find(|cpu| clients.contains(cpu)) {
+fn check_cpus(servers: &[usize], clients: &[usize], shared: bool) -> Result<(), CompareError> {
+    if let Some(cpu) = servers.iter().find(|cpu| clients.contains(cpu) && !shared) {
         return Err(CompareError::SameCpu(*cpu));
     }
     let allowed = affinity::allowed_cpus();
@@ -283,9 +285,10 @@ mod tests {
         for (server_cpus, client_cpus) in
             [(vec![0, 1], vec![2, 1]), (vec![here], vec![1023]), (vec![1023], vec![here])]
         {
-            let error = check_cpus(&server_cpus, &client_cpus).unwrap_err();
+            let error = check_cpus(&server_cpus, &client_cpus, false).unwrap_err();
             assert!(error.is_usage() && !error.is_permission(), "{error}");
         }
+        assert!(check_cpus(&[here], &[here], true).is_ok());
     }
 
     #[test]

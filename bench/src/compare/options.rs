@@ -73,6 +73,8 @@ pub enum Profile {
     Smoke,
     /// 5 rounds of 3 s of eight cells and five servers: under 20 minutes
     Quick,
+    /// 6 rounds of 3 s of what is TLS: about half an hour
+    Tls,
     /// 10 rounds of 3 s of everything, with a journal: some hours
     Full,
 }
@@ -95,19 +97,28 @@ const QUICK_CELLS: [&str; 8] = [
 const QUICK_SERVERS: [Server; 5] =
     [Server::Onering, Server::Floor, Server::Nginx, Server::H2o, Server::Lighttpd];
 
+/// The servers of [`Profile::Tls`].
+const TLS_SERVERS: [Server; 5] =
+    [Server::Onering, Server::Nginx, Server::H2o, Server::Apache, Server::Haproxy];
+
 impl Profile {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Smoke => "smoke",
             Self::Quick => "quick",
+            Self::Tls => "tls",
             Self::Full => "full",
         }
     }
 
     /// Its cells.
     pub fn cells(self) -> Vec<Cell> {
-        let in_profile = |cell: &Cell| self != Self::Quick || QUICK_CELLS.contains(&cell.name);
+        let in_profile = |cell: &Cell| match self {
+            Self::Smoke | Self::Full => true,
+            Self::Quick => QUICK_CELLS.contains(&cell.name),
+            Self::Tls => cell.tls(),
+        };
         CELLS.into_iter().filter(in_profile).collect()
     }
 
@@ -116,6 +127,7 @@ impl Profile {
         match self {
             Self::Smoke | Self::Full => Server::ALL.into(),
             Self::Quick => QUICK_SERVERS.into(),
+            Self::Tls => TLS_SERVERS.into(),
         }
     }
 
@@ -123,7 +135,7 @@ impl Profile {
     pub fn clients(self) -> Vec<Client> {
         match self {
             Self::Smoke | Self::Full => vec![Client::Run, Client::Wrk],
-            Self::Quick => vec![Client::Run],
+            Self::Quick | Self::Tls => vec![Client::Run],
         }
     }
 
@@ -132,6 +144,7 @@ impl Profile {
         match self {
             Self::Smoke => 1,
             Self::Quick => 5,
+            Self::Tls => 6,
             Self::Full => 10,
         }
     }
@@ -140,7 +153,7 @@ impl Profile {
     pub fn duration(self) -> Duration {
         match self {
             Self::Smoke => Duration::from_millis(500),
-            Self::Quick | Self::Full => Duration::from_secs(3),
+            Self::Quick | Self::Tls | Self::Full => Duration::from_secs(3),
         }
     }
 }
@@ -166,6 +179,8 @@ pub struct Options {
     pub server_cpus: Vec<usize>,
     /// The CPUs of each client.
     pub client_cpus: Vec<usize>,
+    /// Whether they may be the same.
+    pub share_cpus: bool,
     /// What orders are drawn from; absent: the journal's, or a new one.
     pub seed: Option<u64>,
     /// This project's server, if not beside this program or in the search path.
@@ -259,6 +274,7 @@ mod tests {
         let minutes = |profile| time_for(profile).as_secs() / 60;
         assert!(minutes(Profile::Smoke) < 15, "{}", minutes(Profile::Smoke));
         assert!(minutes(Profile::Quick) < 20, "{}", minutes(Profile::Quick));
+        assert!(minutes(Profile::Tls) < 30, "{}", minutes(Profile::Tls));
         let full = minutes(Profile::Full);
         assert!((60..4 * 60).contains(&full), "{full}");
     }

@@ -1,8 +1,9 @@
 //! The servers: where their programs are, which cells they can take part in, and how each is told
 //! to serve.
 
-use super::cell::{Cell, Load, Part};
+use super::cell::{Cell, Handshakes, Load, Part};
 use super::configuration::{Assignment, render};
+use crate::tls::ResumeBy;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -115,7 +116,13 @@ impl Server {
         let request = cell.request();
         let canned = "it answers every request with the same bytes";
         match self {
-            Self::Onering | Self::Former | Self::Floor if cell.tls() => Some("it has no TLS"),
+            Self::Floor if cell.tls() => Some("it has no TLS"),
+            Self::H2o | Self::Lighttpd if cell.load == Load::Handshakes(Handshakes::Ticket) => {
+                Some("it gives no ticket with a resumed handshake, and a ticket is used once")
+            }
+            Self::Lighttpd | Self::Caddy if cell.resumed_by() == Some(ResumeBy::Id) => {
+                Some("it keeps no sessions: it resumes them by tickets alone")
+            }
             Self::Floor | Self::Haproxy if cell.load == Load::Web99 => Some(canned),
             Self::Floor | Self::Haproxy if request.is_some_and(|get| get.part != Part::Whole) => {
                 Some(canned)
@@ -154,13 +161,18 @@ impl Server {
     /// The command that serves in the foreground, with the configuration where
     /// [`Server::prepare`] puts it.
     pub(super) fn command(self, program: &Path, assignment: &Assignment<'_>) -> Command {
-        let Assignment { address, root, scratch, cpus, cell, .. } = *assignment;
+        let Assignment { address, root, scratch, cpus, cell, certificate } = *assignment;
         let mut command = Command::new(program);
         let list = || cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         let file = scratch.join(CONFIGURATION);
         match self {
             Self::Onering | Self::Former => {
-                command.arg("serve").arg(root).args(["--listen", &address.to_string()]);
+                let listen = if cell.tls() { "--tls-listen" } else { "--listen" };
+                command.arg("serve").arg(root).args([listen, &address.to_string()]);
+                if cell.tls() {
+                    command.arg("--cert").arg(certificate.certificate());
+                    command.arg("--key").arg(certificate.key());
+                }
                 command.args(["--cpus", &list()]);
             }
             Self::Floor => {
@@ -274,7 +286,9 @@ mod tests {
             assert_eq!(Server::named(server.name()), Some(server));
             assert!(!objects(server, "1k-64") && !objects(server, "10k-close-64"));
         }
-        assert!(objects(Server::Onering, "tls-1k-64") && !objects(Server::Nginx, "tls-1k-64"));
+        assert!(objects(Server::Floor, "tls-1k-64") && !objects(Server::Onering, "tls-1k-64"));
+        assert!(objects(Server::Caddy, "tls12-id-64") && !objects(Server::Caddy, "tls-ticket-64"));
+        assert!(objects(Server::H2o, "tls-ticket-64") && !objects(Server::H2o, "tls12-ticket-64"));
         assert!(objects(Server::Floor, "1k-304-64") && !objects(Server::Onering, "1k-304-64"));
         assert!(objects(Server::Haproxy, "100k-64") && !objects(Server::Floor, "100k-64"));
         assert!(objects(Server::Haproxy, "web99-64") && !objects(Server::Apache, "web99-64"));

@@ -129,6 +129,7 @@ impl<'a> Stage<'a> {
         let expected = Expected::of(server.who, &assignment)?;
         if let Some(expected) = &expected {
             expected.ask()?;
+            expected.resume()?;
         }
         let taken = self.load(block, client, &running, expected.as_ref(), &assignment)?;
         Ok(Measurement {

@@ -109,8 +109,8 @@ fn check_counts(counts: &Counts) -> Result<(), &'static str> {
     let requests = sum(counts.classes.iter().map(|class| class.requests));
     ensure(requests == Some(counts.requests), "the requests of the classes are not all requests")?;
     let bytes = sum(counts.classes.iter().map(|class| class.received_bytes));
-    let within = bytes.is_some_and(|bytes| bytes <= counts.received_bytes);
-    ensure(within, "the classes received more bytes than all")?;
+    // They may be more than were received in the window: a response that ends in it counts whole.
+    ensure(bytes.is_some(), "the classes received more bytes than can be")?;
     ensure(counts.connect.count() == counts.connects, "not every connect has a latency")?;
     let handshakes = counts.handshakes.full.checked_add(counts.handshakes.resumed);
     ensure(handshakes == Some(counts.tls.count()), "not every TLS handshake has a latency")?;

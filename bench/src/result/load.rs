@@ -1,6 +1,7 @@
 //! What was asked of the generators: the load that all of them share, and each one's part of it.
 
 use crate::fingerprint::Fingerprint;
+use crate::tls::ResumeBy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -121,6 +122,9 @@ pub struct Tls {
     pub cipher: String,
     /// The share of handshakes that were asked to resume a session, 0 to 1.
     pub resumption_share: f64,
+    /// By what; absent if none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_by: Option<ResumeBy>,
     /// Whether the server's certificate was verified.
     pub certificate_verified: bool,
 }

@@ -8,6 +8,7 @@ use super::latencies::Latencies;
 use super::load::{Arrivals, Load, Model, Pacing, RequestsPerConnection, Tls};
 use super::window::{Counts, Handshakes, Window};
 use crate::histogram;
+use crate::tls::ResumeBy;
 use std::fmt;
 
 /// Why a closed loop prints one latency where an open loop prints two.
@@ -241,8 +242,12 @@ impl fmt::Display for Load {
             write!(f, " and {} more", self.targets - 1)?;
         }
         write!(f, ", {}", self.http)?;
-        if let Some(Tls { protocol, cipher, resumption_share, certificate_verified }) = &self.tls {
+        if let Some(tls) = &self.tls {
+            let Tls { protocol, cipher, resumption_share, resumed_by, certificate_verified } = tls;
             write!(f, ", {protocol} {cipher}, {:.0} % resumed", resumption_share * 100.0)?;
+            if *resumed_by == Some(ResumeBy::Id) {
+                f.write_str(" by id")?;
+            }
             if !certificate_verified {
                 f.write_str(", certificate not verified")?;
             }

@@ -109,7 +109,7 @@ pub struct Class {
     pub name: String,
     /// Right responses.
     pub requests: u64,
-    /// Bytes received with them, heads included.
+    /// Bytes received with them, heads included, and what had come before the window.
     pub received_bytes: u64,
     /// From the actual send to the first byte of the response.
     pub first_byte: Latencies,

@@ -21,6 +21,6 @@ mod tests;
 pub use client::TlsClient;
 pub use connection::{Handshake, Negotiated, TlsConnection};
 pub use error::{CertificateFault, TlsError};
-pub use options::{TlsOptions, TlsOptionsError, TlsSettings};
+pub use options::{Dialer, ResumeBy, TlsOptions, TlsOptionsError, TlsSettings};
 pub use sessions::Intent;
 pub use suites::{Cipher, Group, TlsVersion, UnknownName};

@@ -5,10 +5,14 @@ use super::suites::{CIPHERS, Cipher, GROUPS, Group, TlsVersion, VERSIONS};
 use super::verify::AnyCertificate;
 use rustls::RootCertStore;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{ClientConfig, ClientConnection, Resumption, WebPkiServerVerifier};
+use rustls::client::{
+    ClientConfig, ClientConnection, Resumption, Tls12Resumption, WebPkiServerVerifier,
+};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, ServerName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,6 +22,12 @@ pub enum TlsOptionsError {
     /// Nothing is left to offer.
     #[error("none of --tls-cipher belongs to TLS {0}; add one, or give another --tls-version")]
     NoCipher(TlsVersion),
+    /// TLS 1.3 has no ids.
+    #[error(
+        "sessions of TLS 1.3 are resumed by tickets alone; with --tls-resume-by id, leave it out of \
+         --tls-version"
+    )]
+    NoId,
     /// Not a name or an address that a certificate may be for.
     #[error("`{0}` is no name of a server; give one with --sni")]
     Name(String),
@@ -37,6 +47,38 @@ pub enum TlsOptionsError {
     },
 }
 
+/// By what a session is known to the server that is to resume it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeBy {
+    /// A ticket (RFC 8446 §4.6.1, RFC 5077); the id of a server of TLS 1.2 that gives no tickets
+    #[default]
+    Ticket,
+    /// The id of a session in the server's own cache, which only TLS 1.2 has (RFC 5246 §7.4.1.2); no
+    /// ticket is asked for
+    Id,
+}
+
+impl ResumeBy {
+    /// Whether sessions of a version can be known by it.
+    fn is_of(self, version: TlsVersion) -> bool {
+        match self {
+            Self::Ticket => true,
+            Self::Id => version == TlsVersion::Tls12,
+        }
+    }
+
+    /// What rustls offers of TLS 1.2.
+    fn tls12(self) -> Tls12Resumption {
+        match self {
+            Self::Ticket => Tls12Resumption::SessionIdOrTickets,
+            Self::Id => Tls12Resumption::SessionIdOnly,
+        }
+    }
+}
+
 /// What TLS is to be spoken, as written.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
@@ -51,6 +93,8 @@ pub struct TlsOptions {
     /// Certificates, as PEM, of those who may vouch for the server's; without any, every
     /// certificate is accepted.
     pub cacert: Option<PathBuf>,
+    /// By what sessions are resumed; by ids, only TLS 1.2 is offered.
+    pub resume_by: ResumeBy,
 }
 
 /// What TLS is spoken, checked; each thread makes its own [`TlsClient`](super::TlsClient) of it.
@@ -63,6 +107,7 @@ pub struct TlsSettings {
     name: ServerName<'static>,
     /// `None`: every certificate is accepted. Never empty.
     roots: Option<Arc<RootCertStore>>,
+    resume_by: ResumeBy,
 }
 
 impl TlsOptions {
@@ -75,7 +120,13 @@ impl TlsOptions {
         if let Some(&version) = self.versions.iter().find(|&&version| !spoken(version)) {
             return Err(TlsOptionsError::NoCipher(version));
         }
-        versions.retain(|&version| spoken(version));
+        if self.versions.iter().any(|&version| !self.resume_by.is_of(version)) {
+            return Err(TlsOptionsError::NoId);
+        }
+        versions.retain(|&version| spoken(version) && self.resume_by.is_of(version));
+        if versions.is_empty() {
+            return Err(TlsOptionsError::NoCipher(TlsVersion::Tls12));
+        }
         let name = self.sni.as_deref().unwrap_or(host);
         Ok(TlsSettings {
             versions,
@@ -85,9 +136,26 @@ impl TlsOptions {
                 .map_err(|_| TlsOptionsError::Name(name.to_owned()))?
                 .to_owned(),
             roots: self.cacert.as_deref().map(read_roots).transpose()?.map(Arc::new),
+            resume_by: self.resume_by,
         })
     }
 }
+
+/// Makes connections that are waited for.
+#[derive(Clone, Debug)]
+pub struct Dialer {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Dialer {
+    pub(crate) fn connection(&self) -> Result<ClientConnection, TlsError> {
+        Ok(ClientConnection::new(Arc::clone(&self.config), self.name.clone())?)
+    }
+}
+
+/// Of how many servers a dialer remembers sessions: it has one.
+const SERVERS: usize = 1;
 
 /// The protocol spoken inside, told to the server (RFC 7301).
 const ALPN: &[u8] = b"http/1.1";
@@ -98,15 +166,28 @@ impl TlsSettings {
         self.roots.is_some()
     }
 
+    /// By what sessions are resumed.
+    pub fn resume_by(&self) -> ResumeBy {
+        self.resume_by
+    }
+
     /// The name that the server is asked for.
     pub(super) fn name(&self) -> &ServerName<'static> {
         &self.name
     }
 
-    /// A connection that is not measured, over which no session is resumed.
-    pub(crate) fn single_connection(&self) -> Result<ClientConnection, TlsError> {
-        let config = self.config(Resumption::disabled());
-        Ok(ClientConnection::new(Arc::new(config), self.name.clone())?)
+    /// Makes connections that are not measured; it resumes no session.
+    pub(crate) fn forgetting(&self) -> Dialer {
+        self.dialer(Resumption::disabled())
+    }
+
+    /// Makes connections that are not measured; it resumes its session each time.
+    pub(crate) fn remembering(&self) -> Dialer {
+        self.dialer(Resumption::in_memory_sessions(SERVERS))
+    }
+
+    fn dialer(&self, resumption: Resumption) -> Dialer {
+        Dialer { config: Arc::new(self.config(resumption)), name: self.name.clone() }
     }
 
     /// A configuration that shares nothing which is counted with another one.
@@ -131,7 +212,7 @@ impl TlsSettings {
             .dangerous()
             .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
-        config.resumption = resumption;
+        config.resumption = resumption.tls12_resumption(self.resume_by.tls12());
         config.alpn_protocols = vec![ALPN.to_vec()];
         config
     }

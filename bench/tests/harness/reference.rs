@@ -1,5 +1,5 @@
 //! The reference responder over real sockets: a thread for each connection, idle but for what it is
-//! asked. It counts requests and connections for the laws.
+//! asked, over TCP or over TLS. It counts requests and connections for the laws, and handshakes.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,6 +9,9 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use onering_fileset::plan::Directories;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{HandshakeKind, ServerConfig, ServerConnection, StreamOwned};
 
 use crate::laws::Observed;
 use crate::responder::{Fault, Responder, request_bytes};
@@ -29,8 +32,17 @@ struct Shared {
     observed: Mutex<Observed>,
     /// Before the first byte of each answer.
     late: Duration,
+    tls: Option<Arc<ServerConfig>>,
+    handshakes: Mutex<Handshakes>,
     on_fetch: Mutex<OnFetch>,
     fetch_asked: AtomicBool,
+}
+
+/// TLS handshakes that were completed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Handshakes {
+    pub(crate) full: u64,
+    pub(crate) resumed: u64,
 }
 
 /// What becomes of the command Fetch.
@@ -47,6 +59,29 @@ impl Reference {
     /// Of a file set of that many directories. It lets `late` pass before the first byte of each
     /// answer.
     pub(crate) fn start(set: Directories, fault: Option<Fault>, late: Duration) -> Self {
+        Self::serving(set, fault, late, None)
+    }
+
+    /// Without fault, over TLS, whose sessions may be resumed.
+    pub(crate) fn start_secured(set: Directories) -> Self {
+        let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
+            .expect("a certificate");
+        let key = PrivateKeyDer::Pkcs8(identity.signing_key.serialize_der().into());
+        let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("suites for both versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![identity.cert.der().clone()], key)
+            .expect("a certificate and its key");
+        Self::serving(set, None, Duration::ZERO, Some(Arc::new(config)))
+    }
+
+    fn serving(
+        set: Directories,
+        fault: Option<Fault>,
+        late: Duration,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of loopback");
         let address = listener.local_addr().expect("it is bound");
         let mut responder = Responder::new(SET_SEED);
@@ -56,6 +91,8 @@ impl Reference {
             responder,
             observed,
             late,
+            tls,
+            handshakes: Mutex::default(),
             on_fetch: Mutex::new(OnFetch::Answer),
             fetch_asked: AtomicBool::new(false),
         });
@@ -64,14 +101,19 @@ impl Reference {
             for stream in listener.incoming().map_while(Result::ok) {
                 let server = Arc::clone(&server);
                 // A client that is gone ends a connection; what it means is the client's to tell.
-                thread::spawn(move || server.serve(stream));
+                thread::spawn(move || server.accept(stream));
             }
         });
         Self { address, shared }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/", self.address)
+        let scheme = if self.shared.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/", self.address)
+    }
+
+    pub(crate) fn handshakes(&self) -> Handshakes {
+        *self.shared.handshakes.lock().expect("no thread has panicked")
     }
 
     pub(crate) fn set_on_fetch(&self, on_fetch: OnFetch) {
@@ -90,8 +132,28 @@ impl Reference {
 }
 
 impl Shared {
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
+    fn accept(&self, mut stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
+        let Some(config) = &self.tls else { return self.serve(&mut stream) };
+        let mut tls = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+        while tls.is_handshaking() {
+            tls.complete_io(&mut stream)?;
+        }
+        {
+            let mut handshakes = self.handshakes.lock().expect("no thread has panicked");
+            match tls.handshake_kind() {
+                Some(HandshakeKind::Resumed) => handshakes.resumed += 1,
+                _ => handshakes.full += 1,
+            }
+        }
+        let mut stream = StreamOwned::new(tls, stream);
+        let served = self.serve(&mut stream);
+        stream.conn.send_close_notify();
+        stream.flush()?;
+        served
+    }
+
+    fn serve(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
         let (mut input, mut requests) = (Vec::new(), 0);
         let mut piece = [0; 4096];
         loop {

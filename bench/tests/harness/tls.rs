@@ -201,6 +201,20 @@ fn tls_sessions_are_resumed_in_the_share_asked_for() {
     }
 }
 
+/// By its own record of sessions: nginx does not give the same client tickets.
+#[test]
+fn tls_sessions_are_resumed_by_id() {
+    let Some(nginx) = Nginx::start() else { return };
+    let words = ["--workload", "handshake", "--tls-resume", "100", "--tls-resume-by", "id"];
+    let result = measured(&nginx.url("1k"), &words);
+    assert_eq!(result["load"]["tls"]["protocol"], "TLSv1.2");
+    assert_eq!(result["load"]["tls"]["resumed_by"], "id");
+    assert!(count(&result, "handshakes/resumed") > 0);
+    assert!(count(&result, "handshakes/full") <= CONNECTIONS);
+    let refused = bench(&nginx.url("1k"), &["--tls-resume-by", "id", "--tls-version", "1.3"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 #[test]
 fn tls_handshakes_are_classes_with_times_from_the_beginning_of_the_connection() {
     let Some(nginx) = Nginx::start() else { return };

@@ -77,6 +77,46 @@ fn requests_over_sockets_follow_the_laws() {
     within(5.0, &figures);
 }
 
+/// The shares that are reported, and that which is taken when none is given. What the server has seen
+/// of the handshakes is what the client says of them.
+#[test]
+fn requests_over_tls_are_right_and_so_many_sessions_are_resumed() {
+    const LOAD: u64 = 8;
+    for (words, share) in [
+        ("--tls-resume 0", 0.0),
+        ("", 0.9),
+        ("--tls-resume 100", 1.0),
+        ("--tls-resume 90 --tls-resume-by id", 0.9),
+    ] {
+        let reference = Reference::start_secured(set(LOAD));
+        let arguments = "--workload web99-ssl --load 8 --pacer none --iterations 1 --warmup 0s \
+                         --duration 2s";
+        let output = run(&reference, &format!("{arguments} {words}"));
+        let Some(result) = result(&output) else { return };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(errors(&result), [""; 0], "{words}: {said}");
+        assert_eq!(output.status.code(), Some(0), "{words}: {said}");
+        assert!(said.contains("each as it was sent"), "{words}: {said}");
+        assert_eq!(result["load"]["tls"]["resumption_share"].as_f64(), Some(share), "{words}");
+        let told = |kind: &str| {
+            let counts = &result["windows"][0]["counts"]["handshakes"];
+            counts[kind].as_u64().expect("a count") as f64
+        };
+        let seen = reference.handshakes();
+        let (full, resumed) = (told("full"), told("resumed"));
+        // Besides, there are those of the client's own questions before and after.
+        assert!(full <= seen.full as f64 && resumed <= seen.resumed as f64, "{words}: {said}");
+        let all = full + resumed;
+        let sigma = (all * share * (1.0 - share)).sqrt();
+        // The first ones are full: nobody has a session yet.
+        assert!(
+            (resumed - all * share).abs() <= 5.0 * sigma + LOAD as f64,
+            "{words}: {resumed} of {all}"
+        );
+        assert!(all > LOAD as f64 && (share == 0.0) == (seen.resumed == 0), "{words}: {said}");
+    }
+}
+
 #[test]
 fn each_fault_of_a_server_is_counted_by_its_kind() {
     for fault in Fault::ALL {

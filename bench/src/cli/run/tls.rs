@@ -5,7 +5,7 @@ use crate::dial::Connection;
 use crate::engine::Tls;
 use crate::result::load;
 use crate::target::{Scheme, Targets};
-use crate::tls::{Cipher, Group, Negotiated, TlsOptions, TlsVersion};
+use crate::tls::{Cipher, Group, Negotiated, ResumeBy, TlsOptions, TlsVersion};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +17,10 @@ pub(super) struct TlsArguments {
     /// Share of connections that resume a session, %; 0 if not given, 90 for web99-ssl
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
     tls_resume: Option<u8>,
+    /// By what they resume it: a ticket where the server gives one, or the id of TLS 1.2, which alone
+    /// is offered then
+    #[arg(long, value_name = "WHAT", value_enum)]
+    tls_resume_by: Option<ResumeBy>,
     /// Versions offered, 1.2 or 1.3; both if not given
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     tls_version: Vec<TlsVersion>,
@@ -56,6 +60,7 @@ impl TlsArguments {
             groups: self.tls_group.clone(),
             sni: self.sni.clone(),
             cacert: self.cacert.clone(),
+            resume_by: self.tls_resume_by.unwrap_or_default(),
         };
         let settings = options.check(first.host())?;
         Ok(Some(Tls { settings, resume_percent: self.tls_resume.unwrap_or(resume_percent) }))
@@ -63,6 +68,7 @@ impl TlsArguments {
 
     fn is_given(&self) -> bool {
         self.tls_resume.is_some()
+            || self.tls_resume_by.is_some()
             || !self.tls_version.is_empty()
             || !self.tls_cipher.is_empty()
             || !self.tls_group.is_empty()
@@ -77,6 +83,7 @@ pub(super) fn load(tls: &Tls, negotiated: Negotiated) -> load::Tls {
         protocol: format!("TLSv{}", negotiated.version),
         cipher: negotiated.cipher.to_string(),
         resumption_share: f64::from(tls.resume_percent) / 100.0,
+        resumed_by: (tls.resume_percent > 0).then(|| tls.settings.resume_by()),
         certificate_verified: tls.settings.verifies(),
     }
 }

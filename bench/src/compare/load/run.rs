@@ -2,13 +2,14 @@
 
 use super::{LoadError, Taken, first_line, watch};
 use crate::compare::answer::Expected;
-use crate::compare::cell::{Cell, Get, Load, TAILS_SHARE};
-use crate::compare::certificate::CIPHER;
+use crate::compare::cell::{Cell, Get, Handshakes, Load, TAILS_SHARE};
+use crate::compare::certificate::cipher;
 use crate::compare::figure::Figures;
 use crate::compare::options::{KNEE, WARMUP};
 use crate::interrupt::Interrupt;
 use crate::result::RunResult;
-use crate::result::window::Handshakes;
+use crate::result::window;
+use crate::tls::ResumeBy;
 use nix::unistd::Pid;
 use std::fs;
 use std::net::SocketAddr;
@@ -116,9 +117,9 @@ impl Run<'_> {
                 command.args(["--status", &get.part.status().to_string()]);
                 wish(&mut command, get);
             }
-            Load::Handshakes { resumed_percent } => {
-                command.args(["--workload", "handshake"]);
-                command.args(["--tls-resume", &resumed_percent.to_string()]);
+            Load::Handshakes(_) => {
+                command.args(["--workload", "handshake", "--tls-resume"]);
+                command.arg(if cell.resumed_by().is_some() { "100" } else { "0" });
                 let file = cell.request().map_or(String::new(), |get| get.file_name());
                 command.args(["--target", &url(address, true, &file)]);
             }
@@ -133,7 +134,9 @@ impl Run<'_> {
             }
         }
         if cell.tls() {
-            command.args(["--tls-version", "1.3", "--tls-cipher", CIPHER]);
+            let version = cell.tls_version();
+            command.args(["--tls-version", &version.to_string(), "--tls-cipher", cipher(version)]);
+            command.args((cell.resumed_by() == Some(ResumeBy::Id)).then_some("--tls-resume-by=id"));
             command.arg("--cacert").arg(self.certificate);
         }
         if let Some(rate) = rate {
@@ -148,11 +151,11 @@ impl Run<'_> {
 /// resume. (Each connection's first one is full, whatever is asked for.)
 fn check_handshakes(
     cell: Cell,
-    Handshakes { full, resumed, .. }: Handshakes,
+    window::Handshakes { full, resumed, .. }: window::Handshakes,
 ) -> Result<(), LoadError> {
     let of_the_other_kind = match cell.load {
-        Load::Handshakes { resumed_percent: 0 } => resumed,
-        Load::Handshakes { resumed_percent: 100 } => full.saturating_sub(cell.connections as u64),
+        Load::Handshakes(Handshakes::Full) => resumed,
+        Load::Handshakes(_) => full.saturating_sub(cell.connections as u64),
         _ => 0,
     };
     match of_the_other_kind > (full + resumed) / 10 {
@@ -202,14 +205,15 @@ mod tests {
 
     #[test]
     fn handshakes_of_the_other_kind_are_no_figures_of_this_one() {
-        let check = |resumed_percent, full, resumed| {
-            let made = Handshakes { full, resumed, ..Handshakes::default() };
-            let load = Load::Handshakes { resumed_percent };
-            check_handshakes(Cell { name: "tls", connections: 64, load }, made)
+        let check = |cell, full, resumed| {
+            let made = window::Handshakes { full, resumed, ..window::Handshakes::default() };
+            check_handshakes(Cell::named(cell).unwrap(), made)
         };
-        assert!(check(0, 1000, 0).is_ok() && check(100, 64, 100).is_ok());
-        assert!(check(0, 0, 1000).is_err() && check(100, 1000, 0).is_err());
-        assert!(check(50, 500, 500).is_ok());
+        assert!(check("tls-full-64", 1000, 0).is_ok() && check("tls-full-64", 0, 1000).is_err());
+        for cell in ["tls-ticket-64", "tls12-ticket-64", "tls12-id-64"] {
+            assert!(check(cell, 64, 100).is_ok() && check(cell, 1000, 0).is_err());
+        }
+        assert!(check("tls-1k-64", 500, 500).is_ok());
     }
 
     #[test]
@@ -232,8 +236,15 @@ mod tests {
         assert!(line("tls-1k-64", None).contains("--target https://127.0.0.1:8000/1024.bin"));
         let web99 = "--pacer none --iterations 1 --load 64 --fileset /f --target";
         assert!(line("web99-64", None).contains(web99));
-        assert!(line("tls-resumed-64", None).contains("--workload handshake --tls-resume 100"));
+        assert!(line("tls-full-64", None).contains("--workload handshake --tls-resume 0"));
+        assert!(line("tls-ticket-64", None).contains("--workload handshake --tls-resume 100"));
+        let by_id = "--tls-version 1.2 --tls-cipher ECDHE-ECDSA-AES128-GCM-SHA256 \
+                     --tls-resume-by=id --cacert /c";
+        assert!(line("tls12-id-64", None).ends_with(by_id));
+        let tls12 = "--tls-version 1.2 --tls-cipher ECDHE-ECDSA-AES128-GCM-SHA256 --cacert /c";
+        assert!(line("tls12-ticket-64", None).ends_with(tls12));
         let tls = "--tls-version 1.3 --tls-cipher TLS_AES_128_GCM_SHA256 --cacert /c";
+        assert!(line("tls-ticket-64", None).ends_with(tls));
         assert!(line("tls-1k-64", None).ends_with(tls) && !line("1k-64", None).contains("--tls"));
     }
 }

@@ -1,0 +1,216 @@
+//! TLS as the tests need it: an identity of the test's own, a client's configuration that trusts it, and
+//! a server's handshake that ends with the keys in the test's hands.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, LazyLock};
+
+use onering::sys::ktls::{Cipher, Keys, Version};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, cipher_suite};
+use rustls::crypto::cipher::{AeadKey, InboundOpaqueMessage, Iv, MessageDecrypter};
+use rustls::kernel::KernelConnection;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+use rustls::{
+    ClientConfig, ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion,
+    RootCertStore, ServerConfig, SupportedCipherSuite,
+};
+
+/// The name that the identity is for.
+const NAME: &str = "localhost";
+
+/// What a test server shows, made once for the process.
+static IDENTITY: LazyLock<(CertificateDer<'static>, PrivateKeyDer<'static>)> =
+    LazyLock::new(|| {
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a P-256 key");
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("PKCS#8");
+        (made.cert.der().clone(), key)
+    });
+
+/// Every cipher suite that the kernel has.
+pub(crate) const SUITES: [SupportedCipherSuite; 6] = [
+    cipher_suite::TLS13_AES_128_GCM_SHA256,
+    cipher_suite::TLS13_AES_256_GCM_SHA384,
+    cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+];
+
+fn provider(suite: SupportedCipherSuite) -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider { cipher_suites: vec![suite], ..aws_lc_rs::default_provider() })
+}
+
+/// A server that speaks one suite only, and gives its keys away.
+pub(crate) fn server_config(suite: SupportedCipherSuite) -> Arc<ServerConfig> {
+    let (certificate, key) = &*IDENTITY;
+    let mut config = ServerConfig::builder_with_provider(provider(suite))
+        .with_protocol_versions(&[suite.version()])
+        .expect("the suite is of that version")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key.clone_key())
+        .expect("they belong together");
+    config.enable_secret_extraction = true;
+    Arc::new(config)
+}
+
+/// A client of such a server.
+pub(crate) fn client(suite: SupportedCipherSuite) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    roots.add(IDENTITY.0.clone()).expect("a certificate");
+    let config = ClientConfig::builder_with_provider(provider(suite))
+        .with_protocol_versions(&[suite.version()])
+        .expect("the suite is of that version")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(NAME).expect("a name");
+    ClientConnection::new(Arc::new(config), name).expect("a configuration")
+}
+
+/// A server's side of a connection whose handshake is over.
+pub(crate) struct Accepted {
+    /// What the kernel needs to seal.
+    pub(crate) keys: Keys,
+    /// What opens the peer's records.
+    pub(crate) opener: Opener,
+}
+
+/// The server's side of a handshake, to its end. Takes no byte after it from the stream.
+pub(crate) fn accept(mut stream: &TcpStream, suite: SupportedCipherSuite) -> Accepted {
+    let mut connection =
+        UnbufferedServerConnection::new(server_config(suite)).expect("a configuration");
+    let (mut incoming, mut outgoing) = (Vec::new(), Vec::new());
+    loop {
+        let UnbufferedStatus { discard, state, .. } = connection.process_tls_records(&mut incoming);
+        let mut blocked = false;
+        match state.expect("the client is in order") {
+            ConnectionState::EncodeTlsData(mut data) => {
+                let at = outgoing.len();
+                outgoing.resize(at + (1 << 14) + 256, 0);
+                let bytes = data.encode(&mut outgoing[at..]).expect("a record fits");
+                outgoing.truncate(at + bytes);
+            }
+            ConnectionState::TransmitTlsData(data) => {
+                stream.write_all(&outgoing).expect("the client reads");
+                outgoing.clear();
+                data.done();
+            }
+            ConnectionState::BlockedHandshake => blocked = true,
+            ConnectionState::WriteTraffic(_) => break,
+            other => panic!("{other:?}"),
+        }
+        incoming.drain(..discard);
+        if blocked {
+            read_record(stream, &mut incoming);
+        }
+    }
+    let (secrets, kernel) =
+        connection.dangerous_into_kernel_connection().expect("the handshake is over");
+    let (sequence, transmit) = secrets.tx;
+    Accepted {
+        keys: keys(kernel.protocol_version(), sequence, transmit),
+        opener: Opener::new(suite, kernel, secrets.rx),
+    }
+}
+
+fn read_record(mut stream: &TcpStream, into: &mut Vec<u8>) {
+    let at = into.len();
+    into.resize(at + 5, 0);
+    stream.read_exact(&mut into[at..]).expect("the client goes on");
+    let bytes = usize::from(u16::from_be_bytes([into[at + 3], into[at + 4]]));
+    into.resize(at + 5 + bytes, 0);
+    stream.read_exact(&mut into[at + 5..]).expect("the client goes on");
+}
+
+fn keys(version: ProtocolVersion, sequence: u64, secrets: ConnectionTrafficSecrets) -> Keys {
+    let key_32 = |key: &AeadKey| key.as_ref().try_into().expect("32 bytes");
+    let (cipher, iv) = match secrets {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv } => {
+            (Cipher::Aes128Gcm(key.as_ref().try_into().expect("16 bytes")), iv)
+        }
+        ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (Cipher::Aes256Gcm(key_32(&key)), iv),
+        ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
+            (Cipher::ChaCha20Poly1305(key_32(&key)), iv)
+        }
+        other => panic!("the kernel has none of {:?}", std::mem::discriminant(&other)),
+    };
+    let mut iv: [u8; 12] = iv.as_ref().try_into().expect("12 bytes");
+    let version = match version {
+        ProtocolVersion::TLSv1_3 => Version::Tls13,
+        _ => Version::Tls12,
+    };
+    if version == Version::Tls12 && !matches!(cipher, Cipher::ChaCha20Poly1305(_)) {
+        // rustls has sealed the records before with this nonce and its neighbours.
+        iv[4] ^= 0x80;
+    }
+    Keys { version, cipher, iv, sequence: sequence.to_be_bytes() }
+}
+
+/// Opens what a client sends, record by record, through changes of its keys.
+pub(crate) struct Opener {
+    suite: SupportedCipherSuite,
+    kernel: KernelConnection<ServerConnectionData>,
+    decrypter: Box<dyn MessageDecrypter>,
+    sequence: u64,
+    received: Vec<u8>,
+}
+
+impl Opener {
+    fn new(
+        suite: SupportedCipherSuite,
+        kernel: KernelConnection<ServerConnectionData>,
+        (sequence, secrets): (u64, ConnectionTrafficSecrets),
+    ) -> Self {
+        let decrypter = decrypter(suite, secrets);
+        Self { suite, kernel, decrypter, sequence, received: Vec::new() }
+    }
+
+    /// Takes bytes as they come, and returns the content of each record that they complete.
+    pub(crate) fn open(&mut self, bytes: &[u8]) -> Vec<(ContentType, Vec<u8>)> {
+        self.received.extend_from_slice(bytes);
+        let mut opened = Vec::new();
+        while let Some(header) = self.received.first_chunk::<5>() {
+            let whole = 5 + usize::from(u16::from_be_bytes([header[3], header[4]]));
+            let (content_type, version) = (
+                ContentType::from(header[0]),
+                ProtocolVersion::from(u16::from_be_bytes([header[1], header[2]])),
+            );
+            if self.received.len() < whole {
+                break;
+            }
+            let mut record: Vec<u8> = self.received.drain(..whole).collect();
+            let message = InboundOpaqueMessage::new(content_type, version, &mut record[5..]);
+            let plain = self.decrypter.decrypt(message, self.sequence).expect("it is authentic");
+            self.sequence += 1;
+            let content = (plain.typ, plain.payload.to_vec());
+            if content.0 == ContentType::Handshake && content.1.starts_with(&[24, 0, 0, 1]) {
+                let (sequence, secrets) = self.kernel.update_rx_secret().expect("TLS 1.3");
+                self.decrypter = decrypter(self.suite, secrets);
+                self.sequence = sequence;
+            }
+            opened.push(content);
+        }
+        opened
+    }
+}
+
+fn decrypter(
+    suite: SupportedCipherSuite,
+    secrets: ConnectionTrafficSecrets,
+) -> Box<dyn MessageDecrypter> {
+    let (key, iv): (AeadKey, Iv) = match secrets {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (key, iv),
+        other => panic!("a suite has none of {:?}", std::mem::discriminant(&other)),
+    };
+    match suite {
+        SupportedCipherSuite::Tls13(suite) => suite.aead_alg.decrypter(key, iv),
+        SupportedCipherSuite::Tls12(suite) => {
+            let implicit = suite.aead_alg.key_block_shape().fixed_iv_len;
+            suite.aead_alg.decrypter(key, &iv.as_ref()[..implicit])
+        }
+    }
+}
