@@ -69,7 +69,7 @@ impl RecordSizes {
     /// How many records `bytes` make.
     fn records(self, sent_bytes: usize, bytes: usize) -> usize {
         let small = self.small_until_bytes.saturating_sub(sent_bytes).div_ceil(self.small_bytes);
-        match bytes.checked_sub(small * self.small_bytes) {
+        match bytes.checked_sub(small.saturating_mul(self.small_bytes)) {
             Some(rest) => small + rest.div_ceil(self.large_bytes),
             None => bytes.div_ceil(self.small_bytes),
         }

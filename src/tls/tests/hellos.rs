@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::hello::{self, Hello};
+use super::super::hello::{Assembly, Hello};
 use super::*;
 
 #[test]
@@ -79,14 +79,16 @@ proptest! {
         let hello = client_hello("Some.Example");
         let mut records = Vec::new();
         let (mut rest, mut cuts) = (&hello[HEADER_BYTES..], cuts.iter().cycle());
+        let mut assembly = Assembly::default();
         while !rest.is_empty() {
-            prop_assert_eq!(hello::read(&records), Hello::Partial);
+            prop_assert_eq!(assembly.read(&records), Hello::Partial);
             let (piece, later) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
             records.extend_from_slice(&[22, 3, 1, 0, piece.len() as u8]);
             records.extend_from_slice(piece);
             rest = later;
         }
-        prop_assert_eq!(hello::read(&records), Hello::Whole(Some("some.example".into())));
+        prop_assert_eq!(assembly.read(&records), Hello::Whole(Some("some.example".into())));
+        prop_assert_eq!(read(&records), Hello::Whole(Some("some.example".into())));
     }
 
     #[test]
@@ -95,11 +97,16 @@ proptest! {
         let place = place % hello.len();
         hello[place] = byte;
         hello.truncate(length.max(place + 1));
-        let _ = hello::read(&hello);
+        let _ = read(&hello);
         let mut handshake = Handshake::new(Arc::clone(&SERVER));
         handshake.push(&hello);
         let _ = handshake.advance();
     }
+}
+
+/// Reads a hello whose records have come at once.
+fn read(records: &[u8]) -> Hello {
+    Assembly::default().read(records)
 }
 
 static SERVER: LazyLock<Arc<ServerConfig>> = LazyLock::new(|| Arc::new(server_config()));
@@ -125,20 +132,20 @@ fn the_dot_of_the_root_is_no_part_of_a_name() {
     let mut hello = client_hello("some.examplex");
     let place = hello.windows(13).position(|bytes| bytes == b"some.examplex").unwrap();
     hello[place + 12] = b'.';
-    assert_eq!(hello::read(&hello), Hello::Whole(Some("some.example".into())));
+    assert_eq!(read(&hello), Hello::Whole(Some("some.example".into())));
 }
 
 #[test]
 fn an_address_is_no_name() {
-    assert_eq!(hello::read(&client_hello("127.0.0.1")), Hello::Whole(None));
+    assert_eq!(read(&client_hello("127.0.0.1")), Hello::Whole(None));
 }
 
 #[test]
 fn what_is_no_hello_has_no_name() {
-    for records in [&[21, 3, 3, 0, 2, 1, 0][..], &[22, 3, 3, 0, 1, 2], &[23, 3, 3, 0, 0]] {
-        assert_eq!(hello::read(records), Hello::Whole(None));
+    for records in [&[21, 3, 3, 0, 2, 1, 0][..], &[22, 3, 3, 0, 4, 2, 0, 0, 0], &[23, 3, 3, 0, 0]] {
+        assert_eq!(read(records), Hello::Whole(None));
     }
     for records in [&[][..], &[22, 3, 3], &[22, 3, 3, 0, 0], &[22, 3, 3, 0, 1, 1]] {
-        assert_eq!(hello::read(records), Hello::Partial);
+        assert_eq!(read(records), Hello::Partial);
     }
 }

@@ -242,3 +242,10 @@ fn every_fault_has_a_name_of_its_own() {
     names.dedup();
     assert_eq!(names.len(), Fault::ALL.len());
 }
+
+#[test]
+fn a_peers_alert_is_named() {
+    assert_eq!(Fault::PeerAlert(Alert::from_byte(48)).to_string(), "peer's alert: UnknownCA (48)");
+    assert_eq!(Fault::PeerAlert(Alert::from_byte(200)).to_string(), "peer's alert: 200");
+    assert_eq!(Fault::BadRecord.to_string(), Fault::BadRecord.name());
+}

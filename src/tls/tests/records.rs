@@ -48,9 +48,12 @@ fn records_are_small_at_first_and_after_a_pause() {
 
 #[test]
 fn lengths_that_no_record_can_have_are_mended() {
-    for (sizes, bytes) in
-        [(RecordSizes::new(0, 0, 1), 1), (RecordSizes::new(1 << 20, 1 << 20, 1), 1 << 14)]
-    {
+    const LONGEST: usize = PLAIN_BYTES_MAX;
+    for (sizes, bytes) in [
+        (RecordSizes::new(0, 0, 1), 1),
+        (RecordSizes::new(1 << 20, 1 << 20, 1), LONGEST),
+        (RecordSizes::new(10, LONGEST, usize::MAX), 10),
+    ] {
         let mut client =
             Client::new(client_config(&[aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256]));
         let options = Options { records: sizes, ktls: false };
