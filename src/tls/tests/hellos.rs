@@ -5,9 +5,12 @@ use proptest::prelude::*;
 use super::super::hello::{Assembly, Hello};
 use super::*;
 
+/// What is known of the length of a record.
+type Known = Result<Option<usize>, Fault>;
+
 #[test]
 fn the_first_bytes_say_what_is_spoken() {
-    let table: &[(&[u8], Result<Option<usize>, Fault>)] = &[
+    let table: &[(&[u8], Known)] = &[
         (b"", Ok(None)),
         (&[22], Ok(None)),
         (&[22, 3, 1, 2], Ok(None)),

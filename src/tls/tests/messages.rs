@@ -10,8 +10,11 @@ const UPDATE: &[u8] = &[24, 0, 0, 1, 0];
 const CLOSE_NOTIFY: &[u8] = &[1, 0];
 const USER_CANCELED: &[u8] = &[1, 90];
 
+/// Records that a peer sends, before they are sealed.
+type Records<'a> = &'a [(Content, &'a [u8])];
+
 /// What becomes of the last of these records.
-fn last(suite: SupportedCipherSuite, records: &[(Content, &[u8])]) -> Result<Opened, Fault> {
+fn last(suite: SupportedCipherSuite, records: Records<'_>) -> Result<Opened, Fault> {
     let (mut peer, mut session) = Peer::pair(suite);
     let (&(content, text), before) = records.split_last().unwrap();
     for (content, text) in before {
@@ -28,7 +31,7 @@ fn what_is_no_data() {
     let fatal = |number| Err(Fault::PeerAlert(Alert::from_byte(number)));
     let unexpected = Err(Fault::Unexpected);
     let hello = &[1, 0, 0, 2, 7, 7][..];
-    let table: &[(&[SupportedCipherSuite], &[(Content, &[u8])], Result<Opened, Fault>)] = &[
+    let table: &[(&[SupportedCipherSuite], Records<'_>, Result<Opened, Fault>)] = &[
         (&[SUITE_12, SUITE_13], &[(Data, b"")], Ok(Opened::Nothing)),
         (&[SUITE_12, SUITE_13], &[(A, CLOSE_NOTIFY)], Ok(Opened::Closed)),
         (&[SUITE_12, SUITE_13], &[(A, &[2, 0])], Ok(Opened::Closed)),
