@@ -13,7 +13,7 @@
 //! |---|---|
 //! | onering | yes: eviction, deletion, replacement; and the vector that was stored, and its own copies |
 //! | rustls | no |
-//! | quick_cache | yes: its values are `Zeroizing` |
+//! | quick_cache | yes: its values are wiped when they are dropped |
 //!
 //! Contenders take turns within a round, so that a round's ratios are of one time; what is printed are
 //! medians over the rounds, of the rates and of the ratios to rustls's in the same round.
@@ -31,7 +31,7 @@ use onering::tls::cache::{ContextSessions, SessionCache, Settings};
 use onering::tls::clock::Clock;
 use onering::tls::context_id::ContextId;
 use rustls::server::{ServerSessionMemoryCache, StoresServerSessions};
-use zeroize::Zeroizing;
+use zeroize::Zeroize;
 
 /// Sessions that each cache has room for.
 const ENTRIES: usize = 16_384;
@@ -83,7 +83,17 @@ fn quick_cache() -> Arc<dyn StoresServerSessions> {
 }
 
 /// The adapter that somebody would write who takes a crate for it.
-struct QuickCache(quick_cache::sync::Cache<Id, Zeroizing<Vec<u8>>>);
+struct QuickCache(quick_cache::sync::Cache<Id, Wiped>);
+
+/// A session that is wiped when it is dropped, as a slice: `Zeroizing<Vec<u8>>` does so byte by byte.
+#[derive(Clone)]
+struct Wiped(Vec<u8>);
+
+impl Drop for Wiped {
+    fn drop(&mut self) {
+        self.0.as_mut_slice().zeroize();
+    }
+}
 
 impl fmt::Debug for QuickCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,18 +104,18 @@ impl fmt::Debug for QuickCache {
 impl StoresServerSessions for QuickCache {
     fn put(&self, id: Vec<u8>, session: Vec<u8>) -> bool {
         let Ok(id) = id.try_into() else { return false };
-        self.0.insert(id, Zeroizing::new(session));
+        self.0.insert(id, Wiped(session));
         true
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
         let id: &Id = id.try_into().ok()?;
-        self.0.get(id).map(|mut session| std::mem::take(&mut *session))
+        self.0.get(id).map(|mut session| std::mem::take(&mut session.0))
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
         let id: &Id = id.try_into().ok()?;
-        self.0.remove(id).map(|(_, mut session)| std::mem::take(&mut *session))
+        self.0.remove(id).map(|(_, mut session)| std::mem::take(&mut session.0))
     }
 
     fn can_cache(&self) -> bool {

@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use rustls::server::StoresServerSessions;
 use serde::Serialize;
-use zeroize::Zeroizing;
+use zeroize::Zeroize;
 
 use super::clock::Clock;
 use super::context_id::ContextId;
@@ -49,8 +49,8 @@ mod table;
 mod tests;
 
 use parts::Parts;
+use table::{Copied, Key, Table};
 pub use table::{ID_BYTES, VALUE_BYTES};
-use table::{Key, Table};
 
 /// How large a cache is, and how long it keeps a session.
 #[derive(Clone, Copy, Debug)]
@@ -146,29 +146,29 @@ impl ContextSessions {
         Some(Key { context: self.context, id: id.try_into().ok()? })
     }
 
-    /// What `look_up` copies, in memory of its own. The copy on the stack is wiped.
-    fn copied(look_up: impl FnOnce(&mut [u8; VALUE_BYTES]) -> Option<usize>) -> Option<Vec<u8>> {
-        let mut copy = Zeroizing::new([0; VALUE_BYTES]);
-        let length = look_up(&mut copy)?;
-        Some(copy[..length].to_vec())
+    /// What `look_up` finds, in memory of its own. The copy on the stack is wiped.
+    fn found(look_up: impl FnOnce(&mut Copied) -> bool) -> Option<Vec<u8>> {
+        let mut copied = Copied::new();
+        look_up(&mut copied).then(|| copied.session().to_vec())
     }
 }
 
 impl StoresServerSessions for ContextSessions {
-    fn put(&self, id: Vec<u8>, value: Vec<u8>) -> bool {
-        let value = Zeroizing::new(value);
-        let Some(key) = self.key(&id) else { return false };
-        self.cache.parts.put(&key, &value, self.cache.now_s())
+    fn put(&self, id: Vec<u8>, mut value: Vec<u8>) -> bool {
+        let key = self.key(&id);
+        let stored = key.is_some_and(|key| self.cache.parts.put(&key, &value, self.cache.now_s()));
+        value.as_mut_slice().zeroize();
+        stored
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(id)?;
-        Self::copied(|copy| self.cache.parts.get(&key, self.cache.now_s(), copy))
+        Self::found(|copied| self.cache.parts.get(&key, self.cache.now_s(), copied))
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(id)?;
-        Self::copied(|copy| self.cache.parts.take(&key, self.cache.now_s(), copy))
+        Self::found(|copied| self.cache.parts.take(&key, self.cache.now_s(), copied))
     }
 
     fn can_cache(&self) -> bool {

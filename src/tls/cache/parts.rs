@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 
 use super::Values;
-use super::table::{Found, Key, Table, Time, VALUE_BYTES, WAYS};
+use super::table::{Copied, Found, Key, Table, Time, VALUE_BYTES, WAYS};
 use crate::metrics::Counter;
 
 /// Parts for each thread, at least: two threads meet in one then at most once in four times that both
@@ -104,22 +104,21 @@ impl<L: Lock> Parts<L> {
         }
     }
 
-    pub(super) fn get(&self, key: &Key, now_s: u32, copy: &mut [u8; VALUE_BYTES]) -> Option<usize> {
+    /// Whether it was there.
+    pub(super) fn get(&self, key: &Key, now_s: u32, copied: &mut Copied) -> bool {
         self.part(key).hold(|table, counters| {
-            let found = table.get(key, self.time(now_s), copy);
-            counted(found, counters)
+            let found = table.get(key, self.time(now_s), copied);
+            count(found, counters);
+            found == Found::Session
         })
     }
 
-    pub(super) fn take(
-        &self,
-        key: &Key,
-        now_s: u32,
-        copy: &mut [u8; VALUE_BYTES],
-    ) -> Option<usize> {
+    /// Whether it was there.
+    pub(super) fn take(&self, key: &Key, now_s: u32, copied: &mut Copied) -> bool {
         self.part(key).hold(|table, counters| {
-            let found = table.take(key, self.time(now_s), copy);
-            counted(found, counters)
+            let found = table.take(key, self.time(now_s), copied);
+            count(found, counters);
+            found == Found::Session
         })
     }
 
@@ -186,16 +185,14 @@ impl<L: Lock> Parts<L> {
     }
 }
 
-/// Counts how a look-up ended, and gives the length of what was found.
-fn counted(found: Found, counters: &Counters) -> Option<usize> {
+/// Counts how a look-up ended.
+fn count(found: Found, counters: &Counters) {
     match found {
-        Found::Session(length) => {
-            counters.hits.add(1);
-            return Some(length);
+        Found::Session => counters.hits.add(1),
+        Found::Nothing => counters.misses.add(1),
+        Found::Over => {
+            counters.misses.add(1);
+            counters.expirations.add(1);
         }
-        Found::Over => counters.expirations.add(1),
-        Found::Nothing => {}
     }
-    counters.misses.add(1);
-    None
 }

@@ -17,12 +17,12 @@ pub const ID_BYTES: usize = 32;
 /// application's. A chain of a client's begins at 500 bytes or so, and may have ten thousand.
 pub const VALUE_BYTES: usize = 382;
 
-/// Slots of a set: two cache lines of tags and times. With this many, sets fill up evenly enough: once
+/// Slots of a set: their tags are one cache line, their times another. With this many, sets fill up evenly enough: once
 /// sessions for three quarters of the capacity were stored, 2 % of them have been evicted.
 pub(super) const WAYS: usize = 16;
 
 /// A tag of this value is that of a free slot.
-const FREE: u32 = 0;
+const FREE: u16 = 0;
 
 /// What a session is found by: its id, and the context that it was stored in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,9 @@ impl Key {
         ((u64::from(self.bits(4)) * sets as u64) >> 32) as usize
     }
 
-    /// By which most of the set's other slots are passed over. A third lot of bits.
-    fn tag(&self) -> u32 {
-        self.bits(8).max(FREE + 1)
+    /// By which all but one in 4096 of the set's other sessions are passed over. A third lot of bits.
+    fn tag(&self) -> u16 {
+        (self.bits(8) as u16).max(FREE + 1)
     }
 
     fn bits(&self, at: usize) -> u32 {
@@ -53,19 +53,35 @@ impl Key {
     }
 }
 
-/// What is scanned: the set's slots without their sessions.
+/// What is scanned: the set's slots without their sessions. On two cache lines that are fetched together,
+/// of which a look-up that finds nothing reads one.
+#[repr(C, align(128))]
 struct Set {
-    tags: [u32; WAYS],
-    /// When each was stored. Seconds of the Unix epoch, of which the low bits suffice to tell an age.
-    stored_s: [u32; WAYS],
+    tags: [u16; WAYS],
     /// A bit for each slot: whether it was hit since the hand has passed it.
     marks: u16,
     /// The way that is looked at next when room is needed: `0 <= hand < WAYS`.
     hand: u8,
+    /// When each was stored. Seconds of the Unix epoch, of which the low bits suffice to tell an age.
+    stored_s: [u32; WAYS],
 }
 
+const _: () = assert!(size_of::<Set>() == 128);
+
 impl Set {
-    const EMPTY: Set = Set { tags: [FREE; WAYS], stored_s: [0; WAYS], marks: 0, hand: 0 };
+    const EMPTY: Set = Set { tags: [FREE; WAYS], marks: 0, hand: 0, stored_s: [0; WAYS] };
+
+    /// A bit for each slot that has `tag`. Without a branch, so that all are compared at once.
+    fn tagged(&self, tag: u16) -> u16 {
+        let bits = self.tags.iter().enumerate().map(|(way, &own)| u16::from(own == tag) << way);
+        bits.fold(0, |tagged, bit| tagged | bit)
+    }
+
+    /// The first slot that has `tag`.
+    fn first_tagged(&self, tag: u16) -> Option<usize> {
+        let tagged = self.tagged(tag);
+        (tagged != 0).then_some(tagged.trailing_zeros() as usize)
+    }
 
     /// The slot that makes room: the first one that is not marked.
     fn victim(&mut self) -> usize {
@@ -110,7 +126,8 @@ impl Slot {
 
     /// What lies beyond the length was never written, or was wiped with an earlier session.
     fn wipe(&mut self) {
-        self.key.id.zeroize();
+        // As slices, which are wiped at the speed of memory; arrays are wiped byte by byte.
+        self.key.id.as_mut_slice().zeroize();
         self.value[..usize::from(self.length)].zeroize();
         self.length = 0;
     }
@@ -122,11 +139,41 @@ impl Drop for Slot {
     }
 }
 
+/// A session as it was copied out of its slot. Wiped when it is dropped.
+pub(super) struct Copied {
+    /// `length <= VALUE_BYTES`.
+    length: usize,
+    bytes: [u8; VALUE_BYTES],
+}
+
+impl Copied {
+    /// Nothing yet.
+    pub(super) fn new() -> Copied {
+        Copied { length: 0, bytes: [0; VALUE_BYTES] }
+    }
+
+    /// The session.
+    pub(super) fn session(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn copy(&mut self, session: &[u8]) {
+        self.length = session.len();
+        self.bytes[..session.len()].copy_from_slice(session);
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        self.bytes[..self.length].zeroize();
+    }
+}
+
 /// How a look-up ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The first so many bytes of the copy are the session.
-    Session(usize),
+    /// It was there, and is copied.
+    Session,
     /// It was there, but its time is over; it is wiped.
     Over,
     /// It is not there.
@@ -183,7 +230,7 @@ impl Table {
     }
 
     /// Copies the session and leaves it there.
-    pub(super) fn get(&mut self, key: &Key, time: Time, copy: &mut [u8; VALUE_BYTES]) -> Found {
+    pub(super) fn get(&mut self, key: &Key, time: Time, copied: &mut Copied) -> Found {
         let set = key.set(self.sets.len());
         let Some(way) = self.position(set, key) else { return Found::Nothing };
         if time.is_over(self.sets[set].stored_s[way]) {
@@ -191,19 +238,20 @@ impl Table {
             return Found::Over;
         }
         self.sets[set].marks |= 1 << way;
-        Found::Session(self.copy(set, way, copy))
+        copied.copy(self.slots[set * WAYS + way].value());
+        Found::Session
     }
 
     /// Copies the session and wipes it.
-    pub(super) fn take(&mut self, key: &Key, time: Time, copy: &mut [u8; VALUE_BYTES]) -> Found {
+    pub(super) fn take(&mut self, key: &Key, time: Time, copied: &mut Copied) -> Found {
         let set = key.set(self.sets.len());
         let Some(way) = self.position(set, key) else { return Found::Nothing };
-        let found = match time.is_over(self.sets[set].stored_s[way]) {
-            true => Found::Over,
-            false => Found::Session(self.copy(set, way, copy)),
-        };
+        let is_over = time.is_over(self.sets[set].stored_s[way]);
+        if !is_over {
+            copied.copy(self.slots[set * WAYS + way].value());
+        }
         self.free(set, way);
-        found
+        if is_over { Found::Over } else { Found::Session }
     }
 
     /// Stores a session, which must fit ([`VALUE_BYTES`]), in place of one with the same key, in a free
@@ -246,18 +294,19 @@ impl Table {
     /// Which way of its set `key` is in. How long the comparison takes tells a peer about ids, which
     /// are no secrets: without the session's secret an id is of no use.
     fn position(&self, set: usize, key: &Key) -> Option<usize> {
-        let (tags, tag) = (&self.sets[set].tags, key.tag());
-        (0..WAYS).find(|&way| tags[way] == tag && self.slots[set * WAYS + way].key == *key)
+        let mut tagged = self.sets[set].tagged(key.tag());
+        while tagged != 0 {
+            let way = tagged.trailing_zeros() as usize;
+            if self.slots[set * WAYS + way].key == *key {
+                return Some(way);
+            }
+            tagged &= tagged - 1;
+        }
+        None
     }
 
     fn free_way(&self, set: usize) -> Option<usize> {
-        self.sets[set].tags.iter().position(|&tag| tag == FREE)
-    }
-
-    fn copy(&self, set: usize, way: usize, copy: &mut [u8; VALUE_BYTES]) -> usize {
-        let value = self.slots[set * WAYS + way].value();
-        copy[..value.len()].copy_from_slice(value);
-        value.len()
+        self.sets[set].first_tagged(FREE)
     }
 
     /// Wipes the slot, if there is a session in it.
