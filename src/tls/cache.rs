@@ -3,7 +3,7 @@
 //!
 //! # How it is built
 //!
-//! The table has four parts or more for each thread, chosen by bits of the id, each behind its own
+//! The table has 16 parts or more for each thread, chosen by bits of the id, each behind its own
 //! lock and on cache lines of its own. A part consists of sets of 16 slots; an id belongs
 //! to one set. All memory is taken at the start. A slot holds its session inline, so a look-up is a
 //! scan of the set's tags and one copy, and the lock is held for that and no longer: what is

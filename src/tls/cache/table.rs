@@ -211,7 +211,7 @@ impl Time {
 pub(super) struct Table {
     sets: Box<[Set]>,
     slots: Box<[Slot]>,
-    entries: usize,
+    entries: u32,
 }
 
 impl Table {
@@ -225,7 +225,7 @@ impl Table {
     }
 
     /// Sessions in it.
-    pub(super) fn entries(&self) -> usize {
+    pub(super) fn entries(&self) -> u32 {
         self.entries
     }
 
@@ -237,7 +237,10 @@ impl Table {
             self.free(set, way);
             return Found::Over;
         }
-        self.sets[set].marks |= 1 << way;
+        // A line that is not written stays in the other CPUs' caches.
+        if self.sets[set].marks & (1 << way) == 0 {
+            self.sets[set].marks |= 1 << way;
+        }
         copied.copy(self.slots[set * WAYS + way].value());
         Found::Session
     }
