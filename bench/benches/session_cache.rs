@@ -11,7 +11,7 @@
 //!
 //! | cache | wipes a session that leaves |
 //! |---|---|
-//! | onering | yes: eviction, deletion, replacement; and the vector that was stored, and its own copies |
+//! | onering | yes: eviction, deletion, replacement; and the vector that brought it |
 //! | rustls | no |
 //! | quick_cache | yes: its values are wiped when they are dropped |
 //!

@@ -49,8 +49,8 @@ mod table;
 mod tests;
 
 use parts::Parts;
-use table::{Copied, Key, Table};
 pub use table::{ID_BYTES, VALUE_BYTES};
+use table::{Key, Table};
 
 /// How large a cache is, and how long it keeps a session.
 #[derive(Clone, Copy, Debug)]
@@ -146,10 +146,10 @@ impl ContextSessions {
         Some(Key { context: self.context, id: id.try_into().ok()? })
     }
 
-    /// What `look_up` finds, in memory of its own. The copy on the stack is wiped.
-    fn found(look_up: impl FnOnce(&mut Copied) -> bool) -> Option<Vec<u8>> {
-        let mut copied = Copied::new();
-        look_up(&mut copied).then(|| copied.session().to_vec())
+    /// What `look_up` copies. The memory is taken before, and not while the lock is held.
+    fn found(look_up: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<Vec<u8>> {
+        let mut copy = Vec::with_capacity(VALUE_BYTES);
+        look_up(&mut copy).then_some(copy)
     }
 }
 
@@ -163,12 +163,12 @@ impl StoresServerSessions for ContextSessions {
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(id)?;
-        Self::found(|copied| self.cache.parts.get(&key, self.cache.now_s(), copied))
+        Self::found(|copy| self.cache.parts.get(&key, self.cache.now_s(), copy))
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(id)?;
-        Self::found(|copied| self.cache.parts.take(&key, self.cache.now_s(), copied))
+        Self::found(|copy| self.cache.parts.take(&key, self.cache.now_s(), copy))
     }
 
     fn can_cache(&self) -> bool {

@@ -77,10 +77,11 @@ impl Set {
         bits.fold(0, |tagged, bit| tagged | bit)
     }
 
-    /// The first slot that has `tag`.
-    fn first_tagged(&self, tag: u16) -> Option<usize> {
-        let tagged = self.tagged(tag);
-        (tagged != 0).then_some(tagged.trailing_zeros() as usize)
+    /// A bit for each slot with a session whose time is over.
+    fn over(&self, time: Time) -> u16 {
+        let stored = self.stored_s.iter().enumerate();
+        let bits = stored.map(|(way, &stored_s)| u16::from(time.is_over(stored_s)) << way);
+        bits.fold(0, |over, bit| over | bit) & !self.tagged(FREE)
     }
 
     /// The slot that makes room: the first one that is not marked.
@@ -117,8 +118,8 @@ impl Slot {
         &self.value[..usize::from(self.length)]
     }
 
+    /// Of a slot that is empty, or wiped.
     fn fill(&mut self, key: &Key, value: &[u8]) {
-        self.wipe();
         self.key = *key;
         self.length = value.len() as u16;
         self.value[..value.len()].copy_from_slice(value);
@@ -136,36 +137,6 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.wipe();
-    }
-}
-
-/// A session as it was copied out of its slot. Wiped when it is dropped.
-pub(super) struct Copied {
-    /// `length <= VALUE_BYTES`.
-    length: usize,
-    bytes: [u8; VALUE_BYTES],
-}
-
-impl Copied {
-    /// Nothing yet.
-    pub(super) fn new() -> Copied {
-        Copied { length: 0, bytes: [0; VALUE_BYTES] }
-    }
-
-    /// The session.
-    pub(super) fn session(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-
-    fn copy(&mut self, session: &[u8]) {
-        self.length = session.len();
-        self.bytes[..session.len()].copy_from_slice(session);
-    }
-}
-
-impl Drop for Copied {
-    fn drop(&mut self) {
-        self.bytes[..self.length].zeroize();
     }
 }
 
@@ -202,9 +173,18 @@ impl Time {
     /// By the difference, as serial numbers are compared: one that was stored before the clock was set
     /// back counts as new.
     fn is_over(self, stored_s: u32) -> bool {
-        let age = self.now_s.wrapping_sub(stored_s).cast_signed();
-        age >= 0 && age.cast_unsigned() >= self.lifetime_s
+        let age_s = self.now_s.wrapping_sub(stored_s);
+        (age_s >= self.lifetime_s) & (age_s <= i32::MAX as u32)
     }
+}
+
+/// The ways that have a bit in `bits`, in ascending order.
+fn ways(mut bits: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let way = (bits != 0).then_some(bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        way
+    })
 }
 
 /// The sets of one part, and their slots: `slots.len() == sets.len() * WAYS`.
@@ -229,8 +209,8 @@ impl Table {
         self.entries
     }
 
-    /// Copies the session and leaves it there.
-    pub(super) fn get(&mut self, key: &Key, time: Time, copied: &mut Copied) -> Found {
+    /// Copies the session and leaves it there. `copy` has room for any, so that nothing is allocated.
+    pub(super) fn get(&mut self, key: &Key, time: Time, copy: &mut Vec<u8>) -> Found {
         let set = key.set(self.sets.len());
         let Some(way) = self.position(set, key) else { return Found::Nothing };
         if time.is_over(self.sets[set].stored_s[way]) {
@@ -241,17 +221,17 @@ impl Table {
         if self.sets[set].marks & (1 << way) == 0 {
             self.sets[set].marks |= 1 << way;
         }
-        copied.copy(self.slots[set * WAYS + way].value());
+        copy.extend_from_slice(self.slots[set * WAYS + way].value());
         Found::Session
     }
 
-    /// Copies the session and wipes it.
-    pub(super) fn take(&mut self, key: &Key, time: Time, copied: &mut Copied) -> Found {
+    /// Copies the session, likewise, and wipes it.
+    pub(super) fn take(&mut self, key: &Key, time: Time, copy: &mut Vec<u8>) -> Found {
         let set = key.set(self.sets.len());
         let Some(way) = self.position(set, key) else { return Found::Nothing };
         let is_over = time.is_over(self.sets[set].stored_s[way]);
         if !is_over {
-            copied.copy(self.slots[set * WAYS + way].value());
+            copy.extend_from_slice(self.slots[set * WAYS + way].value());
         }
         self.free(set, way);
         if is_over { Found::Over } else { Found::Session }
@@ -283,33 +263,19 @@ impl Table {
     }
 
     fn expire_set(&mut self, set: usize, time: Time) -> usize {
-        let mut expired = 0;
-        for way in 0..WAYS {
-            let Set { tags, stored_s, .. } = &self.sets[set];
-            if tags[way] != FREE && time.is_over(stored_s[way]) {
-                self.free(set, way);
-                expired += 1;
-            }
-        }
-        expired
+        let over = self.sets[set].over(time);
+        ways(over).for_each(|way| self.free(set, way));
+        over.count_ones() as usize
     }
 
     /// Which way of its set `key` is in. How long the comparison takes tells a peer about ids, which
     /// are no secrets: without the session's secret an id is of no use.
     fn position(&self, set: usize, key: &Key) -> Option<usize> {
-        let mut tagged = self.sets[set].tagged(key.tag());
-        while tagged != 0 {
-            let way = tagged.trailing_zeros() as usize;
-            if self.slots[set * WAYS + way].key == *key {
-                return Some(way);
-            }
-            tagged &= tagged - 1;
-        }
-        None
+        ways(self.sets[set].tagged(key.tag())).find(|way| self.slots[set * WAYS + way].key == *key)
     }
 
     fn free_way(&self, set: usize) -> Option<usize> {
-        self.sets[set].first_tagged(FREE)
+        ways(self.sets[set].tagged(FREE)).next()
     }
 
     /// Wipes the slot, if there is a session in it.
