@@ -14,6 +14,9 @@ pub(crate) mod peer;
 pub(crate) mod seccomp;
 pub(crate) mod server;
 pub(crate) mod site;
+pub(crate) mod tls;
+pub(crate) mod tools;
+pub(crate) mod wire;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
