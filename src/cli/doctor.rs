@@ -11,6 +11,7 @@ use crate::config::defaults;
 use crate::ring::{Capabilities, Ring, Setup, SetupError};
 use crate::sys::affinity;
 use crate::sys::environment::{Environment, Seccomp};
+use crate::sys::ktls::{self, Support, Unavailable};
 use crate::sys::limits::{self, Limit};
 use crate::sys::steering::{self, Queues};
 
@@ -71,6 +72,7 @@ struct Host {
     memlock: io::Result<Limit>,
     cpus: Vec<usize>,
     queues: Vec<Queues>,
+    ktls: Result<Support, Unavailable>,
 }
 
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
@@ -108,6 +110,7 @@ impl Host {
             memlock: limits::memlock(),
             cpus: affinity::allowed_cpus(),
             queues: steering::queues(root),
+            ktls: ktls::available(),
         }
     }
 
@@ -115,7 +118,7 @@ impl Host {
         let mut checks = vec![self.kernel(), self.io_uring()];
         checks.extend(self.features());
         checks.extend([self.memlock(), self.nofile(), self.cpus(), self.nic_queues()]);
-        checks.extend([self.backlog(), self.congestion_control()]);
+        checks.extend([self.backlog(), self.congestion_control(), self.ktls()]);
         checks
     }
 
@@ -266,7 +269,43 @@ impl Host {
             None => advice(name, "unknown".into(), "mount /proc"),
         }
     }
+
+    fn ktls(&self) -> Check {
+        let name = "kernel TLS";
+        let why = match self.ktls {
+            Ok(Support { chacha20_poly1305, rekey }) => {
+                let ciphers = match chacha20_poly1305 {
+                    true => "AES-GCM, ChaCha20-Poly1305",
+                    false => "AES-GCM",
+                };
+                let rekeys = match rekey {
+                    true => "keys of a connection can be changed",
+                    false => {
+                        "a connection ends where its keys would have to be changed (Linux 6.14)"
+                    }
+                };
+                return good(name, format!("seals what is sent: {ciphers}; {rekeys}"));
+            }
+            Err(why) => why,
+        };
+        let fix = match why {
+            Unavailable::NotLoaded => LOAD_TLS.into(),
+            Unavailable::NotLoadedOrNotBuilt => {
+                format!("{LOAD_TLS}; outside, if this is a container")
+            }
+            Unavailable::NotBuilt => "a kernel with CONFIG_TLS; nothing breaks without".into(),
+            Unavailable::NoCipher => "`modprobe gcm`, or a kernel with CONFIG_CRYPTO_GCM".into(),
+            Unavailable::Forbidden => {
+                "let the sandbox allow setsockopt(2) of TCP_ULP and of level SOL_TLS".into()
+            }
+            Unavailable::Failed(_) => "`dmesg` may say more; nothing breaks without".to_owned(),
+        };
+        advice(name, format!("{why}: onering seals by itself, and sendfile(2) is not used"), fix)
+    }
 }
+
+/// How the kernel's TLS is loaded, now and at every start of the host.
+const LOAD_TLS: &str = "`modprobe tls`, and `echo tls >/etc/modules-load.d/tls.conf` as root";
 
 /// Descriptors with which nobody runs short: systemd's own default of the hard limit.
 const NOFILE_AMPLE: u64 = 524_288;
@@ -336,6 +375,7 @@ mod tests {
             memlock: Ok(Limit { soft: 8 << 20, hard: 8 << 20 }),
             cpus: vec![0, 1],
             queues: vec![Queues { device: "eth0".into(), cpus: vec![0, 1], rps: false }],
+            ktls: Ok(Support { chacha20_poly1305: true, rekey: true }),
         }
     }
 
@@ -357,7 +397,7 @@ mod tests {
     #[test]
     fn each_finding_carries_its_fix() {
         type Spoil = fn(&mut Host);
-        let spoilt: [(Spoil, &str, &str); 8] = [
+        let spoilt: [(Spoil, &str, &str); 12] = [
             (
                 |host| host.memlock = Ok(Limit { soft: 65_536, hard: 65_536 }),
                 "locked memory",
@@ -386,6 +426,14 @@ mod tests {
                 "io_uring features",
                 "a newer kernel",
             ),
+            (|host| host.ktls = Err(Unavailable::NotLoaded), "kernel TLS", "`modprobe tls`"),
+            (
+                |host| host.ktls = Err(Unavailable::NotLoadedOrNotBuilt),
+                "kernel TLS",
+                "/etc/modules-load.d/tls.conf",
+            ),
+            (|host| host.ktls = Err(Unavailable::NotBuilt), "kernel TLS", "CONFIG_TLS"),
+            (|host| host.ktls = Err(Unavailable::Forbidden), "kernel TLS", "TCP_ULP"),
         ];
         for (spoil, name, fix) in spoilt {
             let mut host = ideal();

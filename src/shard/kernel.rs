@@ -94,7 +94,16 @@ pub trait Kernel: Sized {
         bytes: usize,
     ) -> Result<usize, SendError>;
     /// [`ktls::attach`].
-    fn attach_tls(&self, socket: &Self::Socket, keys: &ktls::Keys) -> io::Result<()>;
+    fn attach_tls(&self, socket: &Self::Socket, keys: &ktls::Keys) -> io::Result<ktls::Sealing>;
+    /// [`ktls::flush`].
+    fn flush_tls(
+        &self,
+        socket: &Self::Socket,
+        sealing: &ktls::Sealing,
+        plain_bytes: u64,
+    ) -> io::Result<bool>;
+    /// [`socket::push`].
+    fn push(&self, socket: &Self::Socket) -> io::Result<()>;
     /// [`ktls::send_record`].
     fn send_record(
         &self,
@@ -258,8 +267,23 @@ impl Kernel for Ring {
     }
 
     #[inline]
-    fn attach_tls(&self, socket: &OwnedFd, keys: &ktls::Keys) -> io::Result<()> {
+    fn attach_tls(&self, socket: &OwnedFd, keys: &ktls::Keys) -> io::Result<ktls::Sealing> {
         ktls::attach(socket, keys)
+    }
+
+    #[inline]
+    fn flush_tls(
+        &self,
+        socket: &OwnedFd,
+        sealing: &ktls::Sealing,
+        plain_bytes: u64,
+    ) -> io::Result<bool> {
+        ktls::flush(socket, sealing, plain_bytes)
+    }
+
+    #[inline]
+    fn push(&self, socket: &OwnedFd) -> io::Result<()> {
+        socket::push(socket)
     }
 
     #[inline]

@@ -312,9 +312,23 @@ pub fn set_nodelay(fd: impl AsFd) -> io::Result<()> {
     Ok(set(&fd, sockopt::TcpNoDelay, true)?)
 }
 
+/// Has TCP send what it holds back for more to come (tcp(7): setting TCP_NODELAY flushes, corked or not).
+///
+/// To be called when a socket of the kernel's TLS has no room for more: on Linux 6.1 nothing may be on
+/// its way then, so that room never comes. (TLS finds the buffer full and does not tell TCP, which was
+/// promised more; of a buffer below some 64 KiB nothing has been sent by then, and memory pressure can
+/// make it that small.)
+pub fn push(fd: impl AsFd) -> io::Result<()> {
+    set_nodelay(fd)
+}
+
 /// Ends the connection by a reset, at once; what is unsent is dropped, and operations that are pending
 /// on the ring complete. Not by SO_LINGER and a close: a close waits for those operations, and a
 /// shutdown(2) that ends them lets a peer that reads just then see an end in good order.
+///
+/// A socket whose sending was handed to the kernel's TLS cannot be left so (EOPNOTSUPP): there it has to
+/// be that shutdown(2), then the reset with the close. In TLS it is no end in good order, for there is no
+/// close_notify.
 pub fn reset(fd: impl AsFd) -> io::Result<()> {
     let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as _, sa_data: [0; 14] };
     count_call();
@@ -323,7 +337,14 @@ pub fn reset(fd: impl AsFd) -> io::Result<()> {
     let done = unsafe {
         libc::connect(fd.as_fd().as_raw_fd(), &raw const nowhere, size_of_val(&nowhere) as _)
     };
-    Ok(Errno::result(done).map(drop)?)
+    match Errno::result(done) {
+        Ok(_) => Ok(()),
+        Err(Errno::EOPNOTSUPP) => {
+            set(&fd, sockopt::Linger, libc::linger { l_onoff: 1, l_linger: 0 })?;
+            shutdown_both(fd)
+        }
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Whether the peer has sent something that nobody has received yet: bytes, not its FIN.

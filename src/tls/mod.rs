@@ -20,17 +20,28 @@
 //! | `open` | records of the peer |
 //! | `seal` | records for the peer |
 //! | `fault` | why a connection cannot go on, and the alert that says so |
+//! | [`cache`] | sessions that clients resume by an id, for all shards |
+//! | [`tickets`] | sessions that clients keep for us, and the keys they are sealed with |
+//! | [`secret`] | what those keys are derived from, and the file it is in |
+//! | [`context_id`] | what a session may be resumed under |
+//! | [`clock`] | the time, as it was last set |
 //!
-//! Nothing here sees a descriptor, a clock, a thread or a log, and nothing waits. What a peer sends
+//! Nothing here sees a descriptor, a clock, a thread or a log, and nothing waits; [`secret`] reads its
+//! file before that, when the server starts and when it reads its configuration again. What a peer sends
 //! never panics, and what it makes us keep is bounded ([`HANDSHAKE_BYTES_MAX`]).
 
+pub mod cache;
+pub mod clock;
+pub mod context_id;
 mod fault;
 mod handshake;
 mod hello;
 mod open;
 mod record;
 mod seal;
+pub mod secret;
 mod session;
+pub mod tickets;
 
 #[cfg(test)]
 mod tests;

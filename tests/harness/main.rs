@@ -10,6 +10,7 @@ mod descriptors_60;
 mod drain_60;
 mod files_30;
 mod fileset_50;
+mod ktls_10;
 mod listening_50;
 mod operations_60;
 mod ownership_80;

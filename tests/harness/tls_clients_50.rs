@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::support::tls::{SecureServer, SecureSite};
+use crate::support::secure::{SecureServer, SecureSite};
 use crate::support::{pattern, skip, tools};
 
 const MIB: usize = 1 << 20;

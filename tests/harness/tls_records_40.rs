@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustls::ProtocolVersion;
 use rustls::version::{TLS12, TLS13};
 
+use crate::support::secure::{SecureServer, SecureSite, VERSIONS, alert_of, until_close_notify};
 use crate::support::server::Stats;
-use crate::support::tls::{SecureServer, SecureSite, VERSIONS, alert_of, until_close_notify};
 use crate::support::wire::{
     ALERT, APPLICATION_DATA, CLOSE_NOTIFY, Crafted, HANDSHAKE, Seen, client_hello, last_alert,
     next, old_client_hello, record,

@@ -11,8 +11,8 @@ use nix::sys::signal::Signal;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
+use crate::support::secure::{Identity, SecureServer, SecureSite, VERSIONS};
 use crate::support::server::Stats;
-use crate::support::tls::{Identity, SecureServer, SecureSite, VERSIONS};
 use crate::support::{Client, repeats, skip, tools, wait_until};
 
 /// How often a session is resumed in a row.

@@ -12,6 +12,7 @@ pub(crate) mod hold;
 pub(crate) mod in_process;
 pub(crate) mod peer;
 pub(crate) mod seccomp;
+pub(crate) mod secure;
 pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod tls;

@@ -1,287 +1,216 @@
-//! Servers that speak TLS, who they and their clients say that they are, and clients of rustls.
+//! TLS as the tests need it: an identity of the test's own, a client's configuration that trusts it, and
+//! a server's handshake that ends with the keys in the test's hands.
 
-use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::ops::Deref;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, LazyLock};
 
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose,
-};
-use rustls::client::Resumption;
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::pem::PemObject as _;
+use onering::sys::ktls::{Cipher, Keys, Version};
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, cipher_suite};
+use rustls::crypto::cipher::{AeadKey, InboundOpaqueMessage, Iv, MessageDecrypter};
+use rustls::kernel::KernelConnection;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
+use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
+use rustls::{
+    ClientConfig, ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion,
+    RootCertStore, ServerConfig, SupportedCipherSuite,
+};
 
-use super::server::{Exit, Stats, unused_address};
-use super::{Args, Client, PATIENCE, Server, Site, wait_until};
+/// The name that the identity is for.
+const NAME: &str = "localhost";
 
-pub(crate) use rustls::SupportedProtocolVersion as Version;
+/// What a test server shows, made once for the process.
+static IDENTITY: LazyLock<(CertificateDer<'static>, PrivateKeyDer<'static>)> =
+    LazyLock::new(|| {
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a P-256 key");
+        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("PKCS#8");
+        (made.cert.der().clone(), key)
+    });
 
-/// Both versions that are spoken.
-pub(crate) const VERSIONS: [&Version; 2] = [&TLS12, &TLS13];
+/// Every cipher suite that the kernel has.
+pub(crate) const SUITES: [SupportedCipherSuite; 6] = [
+    cipher_suite::TLS13_AES_128_GCM_SHA256,
+    cipher_suite::TLS13_AES_256_GCM_SHA384,
+    cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+];
 
-/// Who vouches for certificates.
-pub(crate) struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
+fn provider(suite: SupportedCipherSuite) -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider { cipher_suites: vec![suite], ..aws_lc_rs::default_provider() })
 }
 
-impl Authority {
-    pub(crate) fn new(name: &str) -> Authority {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let key = KeyPair::generate().expect("a key");
-        let issuer = CertifiedIssuer::self_signed(params, key).expect("a certificate");
-        Authority { issuer }
-    }
-
-    /// Its own certificate, PEM.
-    pub(crate) fn pem(&self) -> String {
-        self.issuer.pem()
-    }
-
-    fn roots(&self) -> RootCertStore {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone()).expect("a certificate");
-        roots
-    }
-
-    /// A certificate for these names and addresses.
-    pub(crate) fn issue(&self, names: &[&str]) -> Identity {
-        self.issue_with(names, |_| ())
-    }
-
-    /// The same, changed before it is signed.
-    pub(crate) fn issue_with(
-        &self,
-        names: &[&str],
-        adapt: impl FnOnce(&mut CertificateParams),
-    ) -> Identity {
-        let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-        let mut params = CertificateParams::new(names.clone()).expect("names");
-        params.distinguished_name.push(DnType::CommonName, names.concat());
-        params.use_authority_key_identifier_extension = true;
-        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages =
-            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        adapt(&mut params);
-        let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        Identity { certificate: certificate.pem(), key: key.serialize_pem() }
-    }
-}
-
-/// A certificate and its key, PEM.
-pub(crate) struct Identity {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
-}
-
-impl Identity {
-    /// Writes both beside a site's root, and returns where they are.
-    pub(crate) fn keep(&self, site: &Site, stem: &str) -> [PathBuf; 2] {
-        [
-            site.keep(&format!("{stem}.pem"), &self.certificate),
-            site.keep(&format!("{stem}.key"), &self.key),
-        ]
-    }
-}
-
-/// A site, who vouches for its server, and where the server's certificate is.
-pub(crate) struct SecureSite {
-    pub(crate) site: Site,
-    pub(crate) authority: Authority,
-}
-
-impl SecureSite {
-    /// With one file, for `localhost`, with an ECDSA key as `server.pem` and `server.key`.
-    pub(crate) fn with(name: &str, content: impl AsRef<[u8]>) -> SecureSite {
-        let site = Site::with(name, content);
-        let authority = Authority::new("an authority of tests");
-        authority.issue(&["localhost"]).keep(&site, "server");
-        SecureSite { site, authority }
-    }
-
-    /// `onering serve` on it, with more settings in `[tls]`, and other tables behind them.
-    pub(crate) fn serve_with(&self, settings: &str) -> Args {
-        let certificates = "certificates = [{ cert = \"server.pem\", key = \"server.key\" }]";
-        self.site.serve_with(&format!("[tls]\n{certificates}\n{settings}"))
-    }
-
-    /// Serves it.
-    #[track_caller]
-    pub(crate) fn start(&self) -> SecureServer {
-        SecureServer::start(self.serve_with(""))
-    }
-
-    /// Of a client that trusts its authority and offers these versions.
-    pub(crate) fn client(&self, versions: &[&'static Version]) -> ClientConfig {
-        client_config(&self.authority, versions)
-    }
-}
-
-/// Of a client that trusts an authority and offers these versions.
-pub(crate) fn client_config(authority: &Authority, versions: &[&'static Version]) -> ClientConfig {
-    config(aws_lc_rs::default_provider(), authority.roots(), versions, None)
-}
-
-/// Of a client whose keys can be taken out, with a suite of which rustls seals from any sequence number on.
-pub(crate) fn extractable_config(authority: &Authority, version: &'static Version) -> ClientConfig {
-    let mut provider = aws_lc_rs::default_provider();
-    provider.cipher_suites = vec![
-        aws_lc_rs::cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
-    ];
-    let mut config = config(provider, authority.roots(), &[version], None);
+/// A server that speaks one suite only, and gives its keys away.
+pub(crate) fn server_config(suite: SupportedCipherSuite) -> Arc<ServerConfig> {
+    let (certificate, key) = &*IDENTITY;
+    let mut config = ServerConfig::builder_with_provider(provider(suite))
+        .with_protocol_versions(&[suite.version()])
+        .expect("the suite is of that version")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.clone()], key.clone_key())
+        .expect("they belong together");
     config.enable_secret_extraction = true;
-    config
+    Arc::new(config)
 }
 
-/// Of a client that shows who it is where it is asked.
-pub(crate) fn client_config_of(
-    identity: &Identity,
-    authority: &Authority,
-    versions: &[&'static Version],
-) -> ClientConfig {
-    config(aws_lc_rs::default_provider(), authority.roots(), versions, Some(identity))
+/// A client of such a server.
+pub(crate) fn client(suite: SupportedCipherSuite) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    roots.add(IDENTITY.0.clone()).expect("a certificate");
+    let config = ClientConfig::builder_with_provider(provider(suite))
+        .with_protocol_versions(&[suite.version()])
+        .expect("the suite is of that version")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(NAME).expect("a name");
+    ClientConnection::new(Arc::new(config), name).expect("a configuration")
 }
 
-fn config(
-    provider: CryptoProvider,
-    roots: RootCertStore,
-    versions: &[&'static Version],
-    identity: Option<&Identity>,
-) -> ClientConfig {
-    let builder = ClientConfig::builder_with_provider(Arc::new(provider))
-        .with_protocol_versions(versions)
-        .expect("suites for the versions")
-        .with_root_certificates(roots);
-    let mut config = match identity {
-        None => builder.with_no_client_auth(),
-        Some(Identity { certificate, key }) => {
-            let chain = CertificateDer::pem_slice_iter(certificate.as_bytes());
-            let chain = chain.collect::<Result<_, _>>().expect("PEM");
-            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
-            builder.with_client_auth_cert(chain, key).expect("a key that fits")
+/// A server's side of a connection whose handshake is over.
+pub(crate) struct Accepted {
+    /// What the kernel needs to seal.
+    pub(crate) keys: Keys,
+    /// What opens the peer's records.
+    pub(crate) opener: Opener,
+}
+
+/// The server's side of a handshake, to its end. Takes no byte after it from the stream.
+pub(crate) fn accept(mut stream: &TcpStream, suite: SupportedCipherSuite) -> Accepted {
+    let mut connection =
+        UnbufferedServerConnection::new(server_config(suite)).expect("a configuration");
+    let (mut incoming, mut outgoing) = (Vec::new(), Vec::new());
+    loop {
+        let UnbufferedStatus { discard, state, .. } = connection.process_tls_records(&mut incoming);
+        let mut blocked = false;
+        match state.expect("the client is in order") {
+            ConnectionState::EncodeTlsData(mut data) => {
+                let at = outgoing.len();
+                outgoing.resize(at + (1 << 14) + 256, 0);
+                let bytes = data.encode(&mut outgoing[at..]).expect("a record fits");
+                outgoing.truncate(at + bytes);
+            }
+            ConnectionState::TransmitTlsData(data) => {
+                stream.write_all(&outgoing).expect("the client reads");
+                outgoing.clear();
+                data.done();
+            }
+            ConnectionState::BlockedHandshake => blocked = true,
+            ConnectionState::WriteTraffic(_) => break,
+            other => panic!("{other:?}"),
         }
+        incoming.drain(..discard);
+        if blocked {
+            read_record(stream, &mut incoming);
+        }
+    }
+    let (secrets, kernel) =
+        connection.dangerous_into_kernel_connection().expect("the handshake is over");
+    let (sequence, transmit) = secrets.tx;
+    Accepted {
+        keys: keys(kernel.protocol_version(), sequence, transmit),
+        opener: Opener::new(suite, kernel, secrets.rx),
+    }
+}
+
+fn read_record(mut stream: &TcpStream, into: &mut Vec<u8>) {
+    let at = into.len();
+    into.resize(at + 5, 0);
+    stream.read_exact(&mut into[at..]).expect("the client goes on");
+    let bytes = usize::from(u16::from_be_bytes([into[at + 3], into[at + 4]]));
+    into.resize(at + 5 + bytes, 0);
+    stream.read_exact(&mut into[at + 5..]).expect("the client goes on");
+}
+
+fn keys(version: ProtocolVersion, sequence: u64, secrets: ConnectionTrafficSecrets) -> Keys {
+    let key_32 = |key: &AeadKey| key.as_ref().try_into().expect("32 bytes");
+    let (cipher, iv) = match secrets {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv } => {
+            (Cipher::Aes128Gcm(key.as_ref().try_into().expect("16 bytes")), iv)
+        }
+        ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (Cipher::Aes256Gcm(key_32(&key)), iv),
+        ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
+            (Cipher::ChaCha20Poly1305(key_32(&key)), iv)
+        }
+        other => panic!("the kernel has none of {:?}", std::mem::discriminant(&other)),
     };
-    config.resumption = Resumption::disabled();
-    config
+    let mut iv: [u8; 12] = iv.as_ref().try_into().expect("12 bytes");
+    let version = match version {
+        ProtocolVersion::TLSv1_3 => Version::Tls13,
+        _ => Version::Tls12,
+    };
+    if version == Version::Tls12 && !matches!(cipher, Cipher::ChaCha20Poly1305(_)) {
+        // rustls has sealed the records before with this nonce and its neighbours.
+        iv[4] ^= 0x80;
+    }
+    Keys { version, cipher, iv, sequence: sequence.to_be_bytes() }
 }
 
-/// A server that is serving on an address with TLS, and on one without.
-pub(crate) struct SecureServer {
-    server: Server,
-    address: SocketAddr,
+/// Opens what a client sends, record by record, through changes of its keys.
+pub(crate) struct Opener {
+    suite: SupportedCipherSuite,
+    kernel: KernelConnection<ServerConnectionData>,
+    decrypter: Box<dyn MessageDecrypter>,
+    sequence: u64,
+    received: Vec<u8>,
 }
 
-impl SecureServer {
-    /// Starts a server with `--tls-listen`, and what [`Server::start`] adds.
-    #[track_caller]
-    pub(crate) fn start(args: Args) -> SecureServer {
-        let started = SecureServer::try_start(args);
-        started.unwrap_or_else(|exit| panic!("the server did not start: {exit:#?}"))
+impl Opener {
+    fn new(
+        suite: SupportedCipherSuite,
+        kernel: KernelConnection<ServerConnectionData>,
+        (sequence, secrets): (u64, ConnectionTrafficSecrets),
+    ) -> Self {
+        let decrypter = decrypter(suite, secrets);
+        Self { suite, kernel, decrypter, sequence, received: Vec::new() }
     }
 
-    /// The same for a server that may refuse to start.
-    #[track_caller]
-    pub(crate) fn try_start(args: Args) -> Result<SecureServer, Exit> {
-        let address = unused_address();
-        let server = Server::try_start(args.arg("--tls-listen").arg(address.to_string()))?;
-        let url = format!("https://{address}");
-        wait_until("the server prints its URL with TLS", || server.stdout().contains(&url));
-        Ok(SecureServer { server, address })
-    }
-
-    /// Where TLS is spoken.
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The address without TLS.
-    pub(crate) fn plain_address(&self) -> SocketAddr {
-        self.server.address()
-    }
-
-    /// The URL of `path`, which begins with a slash, by the name that the certificate has.
-    pub(crate) fn url(&self, path: &str) -> String {
-        format!("https://localhost:{}{path}", self.address.port())
-    }
-
-    /// What has curl and those like it go to that address for `localhost`.
-    pub(crate) fn resolve(&self) -> String {
-        format!("localhost:{}:{}", self.address.port(), self.address.ip())
-    }
-
-    #[track_caller]
-    pub(crate) fn stop(self) -> Stats {
-        self.server.stop()
-    }
-}
-
-impl Deref for SecureServer {
-    type Target = Server;
-
-    fn deref(&self) -> &Server {
-        &self.server
-    }
-}
-
-/// What carries a [`Client`]'s bytes over TLS.
-pub(crate) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
-
-impl Client<TlsStream> {
-    /// A client whose handshake is done; it asks for `localhost`.
-    #[track_caller]
-    pub(crate) fn secure(address: SocketAddr, config: &Arc<ClientConfig>) -> Self {
-        Self::try_secure(address, config, "localhost").expect("the handshake is right")
-    }
-
-    /// One that asks for a name, unless the handshake fails.
-    pub(crate) fn try_secure(
-        address: SocketAddr,
-        config: &Arc<ClientConfig>,
-        name: &str,
-    ) -> io::Result<Self> {
-        let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
-        socket.set_nodelay(true)?;
-        let name = ServerName::try_from(name.to_owned()).expect("a name");
-        let connection = ClientConnection::new(Arc::clone(config), name).expect("good settings");
-        let mut stream = StreamOwned::new(connection, socket);
-        while stream.conn.is_handshaking() {
-            stream.conn.complete_io(&mut stream.sock)?;
+    /// Takes bytes as they come, and returns the content of each record that they complete.
+    pub(crate) fn open(&mut self, bytes: &[u8]) -> Vec<(ContentType, Vec<u8>)> {
+        self.received.extend_from_slice(bytes);
+        let mut opened = Vec::new();
+        while let Some(header) = self.received.first_chunk::<5>() {
+            let whole = 5 + usize::from(u16::from_be_bytes([header[3], header[4]]));
+            let (content_type, version) = (
+                ContentType::from(header[0]),
+                ProtocolVersion::from(u16::from_be_bytes([header[1], header[2]])),
+            );
+            if self.received.len() < whole {
+                break;
+            }
+            let mut record: Vec<u8> = self.received.drain(..whole).collect();
+            let message = InboundOpaqueMessage::new(content_type, version, &mut record[5..]);
+            let plain = self.decrypter.decrypt(message, self.sequence).expect("it is authentic");
+            self.sequence += 1;
+            let content = (plain.typ, plain.payload.to_vec());
+            if content.0 == ContentType::Handshake && content.1.starts_with(&[24, 0, 0, 1]) {
+                let (sequence, secrets) = self.kernel.update_rx_secret().expect("TLS 1.3");
+                self.decrypter = decrypter(self.suite, secrets);
+                self.sequence = sequence;
+            }
+            opened.push(content);
         }
-        Ok(Client::over(stream))
-    }
-
-    /// Says in TLS that we send no more.
-    pub(crate) fn close_sending(&mut self) {
-        let stream = self.stream_mut();
-        stream.conn.send_close_notify();
-        stream.flush().expect("the server reads");
+        opened
     }
 }
 
-/// The alert by which a peer has ended, if rustls says so.
-pub(crate) fn alert_of(error: &io::Error) -> Option<u8> {
-    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
-    match error {
-        rustls::Error::AlertReceived(alert) => Some(u8::from(*alert)),
-        _ => None,
+fn decrypter(
+    suite: SupportedCipherSuite,
+    secrets: ConnectionTrafficSecrets,
+) -> Box<dyn MessageDecrypter> {
+    let (key, iv): (AeadKey, Iv) = match secrets {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (key, iv),
+        other => panic!("a suite has none of {:?}", std::mem::discriminant(&other)),
+    };
+    match suite {
+        SupportedCipherSuite::Tls13(suite) => suite.aead_alg.decrypter(key, iv),
+        SupportedCipherSuite::Tls12(suite) => {
+            let implicit = suite.aead_alg.key_block_shape().fixed_iv_len;
+            suite.aead_alg.decrypter(key, &iv.as_ref()[..implicit])
+        }
     }
-}
-
-/// Everything that a client is told until the end of TLS: it fails where the connection ends without it.
-pub(crate) fn until_close_notify(client: &mut Client<TlsStream>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    client.stream_mut().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

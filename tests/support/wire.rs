@@ -15,7 +15,7 @@ use rustls::{
     SupportedCipherSuite,
 };
 
-use super::tls::{Authority, Version, extractable_config};
+use super::secure::{Authority, Version, extractable_config};
 use super::{Client, PATIENCE};
 
 /// Content types (RFC 8446 §5.1).

@@ -557,21 +557,28 @@ impl Kernel for Simulated {
         Ok(sent)
     }
 
-    /// The simulated kernel has no TLS.
-    fn attach_tls(&self, _: &Socket, _: &ktls::Keys) -> io::Result<()> {
+    fn attach_tls(&self, _: &Socket, _: &ktls::Keys) -> io::Result<ktls::Sealing> {
         Err(io::ErrorKind::NotFound.into())
     }
 
+    fn flush_tls(&self, socket: &Socket, _: &ktls::Sealing, _: u64) -> io::Result<bool> {
+        panic!("{socket:?}: this kernel has no TLS")
+    }
+
+    fn push(&self, _: &Socket) -> io::Result<()> {
+        Ok(())
+    }
+
     fn send_record(&self, socket: &Socket, _: u8, _: &[u8]) -> Result<usize, socket::SendError> {
-        panic!("{socket:?} was never handed to the kernel's TLS")
+        panic!("{socket:?}: this kernel has no TLS")
     }
 
     fn shutdown_write(&self, socket: &Socket) -> io::Result<()> {
-        self.shut(socket, false)
+        done(self.world.borrow_mut().links[socket.link()].shut(false))
     }
 
     fn shutdown_both(&self, socket: &Socket) -> io::Result<()> {
-        self.shut(socket, true)
+        done(self.world.borrow_mut().links[socket.link()].shut(true))
     }
 
     fn reset(&self, socket: &Socket) -> io::Result<()> {
@@ -584,12 +591,6 @@ impl Kernel for Simulated {
 
     fn monotonic_ms(&self) -> u64 {
         self.world.borrow().now_ms
-    }
-}
-
-impl Simulated {
-    fn shut(&self, socket: &Socket, reads_too: bool) -> io::Result<()> {
-        done(self.world.borrow_mut().links[socket.link()].shut(reads_too))
     }
 }
 

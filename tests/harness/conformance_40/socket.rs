@@ -8,7 +8,9 @@ use rustls::ClientConfig;
 use rustls::client::Resumption;
 
 use super::{Case, masked};
-use crate::support::tls::{Authority, SecureServer, TlsStream, VERSIONS, Version, client_config};
+use crate::support::secure::{
+    Authority, SecureServer, TlsStream, VERSIONS, Version, client_config,
+};
 use crate::support::{Client, Site};
 
 /// However slowly the pieces come.

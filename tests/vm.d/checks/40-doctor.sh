@@ -11,3 +11,4 @@ for capability in $lacks; do has_line /tmp/lacking $capability; done
 for capability in $has; do
     ! grep $capability /tmp/lacking || fail "$capability is there"
 done
+has_line /tmp/said 'ok .*kernel TLS .*ChaCha20-Poly1305.*Linux 6.14'
