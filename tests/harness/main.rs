@@ -27,3 +27,6 @@ mod slow_peers_60;
 mod steering_50;
 mod symptoms_80;
 mod timeouts_60;
+mod tls_clients_50;
+mod tls_records_40;
+mod tls_resumption_50;

@@ -53,6 +53,13 @@ impl Site {
         file.and_then(|file| file.set_modified(long_ago)).expect("the file is ours");
     }
 
+    /// Writes a file beside the document root, where the configuration is.
+    pub(crate) fn keep(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, content).expect("the directory is ours");
+        path
+    }
+
     /// `onering serve` on this site.
     pub(crate) fn serve(&self) -> Args {
         Args::serve(&self.path(""))
