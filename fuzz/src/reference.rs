@@ -165,7 +165,8 @@ fn target_of<'a>(method: &[u8], target: &'a [u8]) -> Option<(&'a [u8], Option<&'
         return Some((target, None));
     }
     let (scheme, rest) = text.split_once("://")?;
-    if !scheme.eq_ignore_ascii_case("http") {
+    // Whether it is the connection's is not the head's affair.
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
         return None;
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());

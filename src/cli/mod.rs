@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::config::Fault;
+
 mod check;
 mod doctor;
 mod fileset;
@@ -77,6 +79,16 @@ impl Cli {
             Command::Check(args) => check::run(args),
             Command::Doctor(args) => doctor::run(&args),
             Command::Fileset(args) => fileset::run(&args),
+        }
+    }
+}
+
+impl From<Fault> for Exit {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Configuration => Self::Configuration,
+            Fault::Environment => Self::Environment,
+            Fault::Permission => Self::Permission,
         }
     }
 }

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::{Exit, Failure};
-use crate::config::{self, Config, Facts, Fault, Overrides, Steer, units};
+use crate::config::{self, CertificateFiles, Config, Facts, Overrides, Steer, units};
 use crate::files::OpenError;
 use crate::server::{self, BindError, Registry, Steering};
 use crate::shard::StartError;
 use crate::sys::socket::ListenError;
 use crate::sys::{affinity, limits};
+use crate::tls::Severity;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -45,6 +46,15 @@ pub(super) struct Args {
     /// Where to listen; may be repeated. Port 0 lets the kernel choose. 127.0.0.1:8080, if not given.
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::parse_address)]
     listen: Vec<SocketAddr>,
+    /// Where to listen for TLS; may be repeated. Without a certificate, one is made for the time being.
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::parse_address)]
+    tls_listen: Vec<SocketAddr>,
+    /// A certificate with its chain, PEM; may be repeated, each with its `--key`.
+    #[arg(long, value_name = "FILE")]
+    cert: Vec<PathBuf>,
+    /// The private key of the certificate, PEM. Not needed where the same file holds both.
+    #[arg(long, value_name = "FILE")]
+    key: Vec<PathBuf>,
     /// A listening socket that was inherited, by its number; may be repeated.
     #[arg(long, value_name = "FD")]
     listen_fd: Vec<RawFd>,
@@ -131,7 +141,9 @@ fn failure(error: server::Error) -> Failure {
         Error::Bind(BindError::Listen(ListenError::Privileged { .. }))
         | Error::Shard(StartError::Files(OpenError::Forbidden { .. })) => Exit::Permission,
         Error::Stats { source, .. } => Exit::of(source, Exit::Environment),
+        Error::Material(problems) => Exit::from(problems.fault(Severity::Fatal)),
         Error::Bind(_)
+        | Error::Ktls(_)
         | Error::Ring(_)
         | Error::Shard(_)
         | Error::ShardFailed { .. }
@@ -166,18 +178,30 @@ fn resolve(args: Args, facts: &Facts) -> Result<Config, Failure> {
         directory: args.directory,
         listen: args.listen,
         listen_fds: args.listen_fd,
+        tls_listen: args.tls_listen,
+        certificates: certificates(args.cert, args.key)?,
         cpus: args.cpus.map(|cpus| cpus.0),
         steer: args.steer.map(Steer::from),
         stats: args.stats,
     };
-    config::resolve(file, &overrides, facts).map_err(|error| {
-        let exit = match error.fault() {
-            Fault::Configuration => Exit::Configuration,
-            Fault::Environment => Exit::Environment,
-            Fault::Permission => Exit::Permission,
-        };
-        Failure::new(exit, error)
-    })
+    config::resolve(file, &overrides, facts)
+        .map_err(|error| Failure::new(Exit::from(error.fault()), error))
+}
+
+/// Each certificate with its key, in the order given.
+fn certificates(certs: Vec<PathBuf>, keys: Vec<PathBuf>) -> Result<Vec<CertificateFiles>, Failure> {
+    if !(keys.is_empty() || keys.len() == certs.len()) {
+        let message = format!(
+            "--cert is there {} times and --key {}\n  fix: a `--key` for each `--cert`, in the same \
+             order; or none, where each file holds both",
+            certs.len(),
+            keys.len()
+        );
+        return Err(Failure::new(Exit::Configuration, message));
+    }
+    let keys = if keys.is_empty() { certs.clone() } else { keys };
+    let pair = |(chain, key)| CertificateFiles { chain, key };
+    Ok(certs.into_iter().zip(keys).map(pair).collect())
 }
 
 #[cfg(test)]
@@ -189,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{Cli, Command};
-    use crate::config::{Endpoint, Listener, Root};
+    use crate::config::{Certificates, Endpoint, Listener, Root};
     use crate::ring::SetupError;
 
     fn resolved(arguments: &[&str]) -> Result<Config, Failure> {
@@ -224,6 +248,32 @@ mod tests {
         assert_eq!(config.steer, Steer::Hash);
         assert_eq!(config.stats, Some("out.json".into()));
         assert_eq!(config.sites[0].root, Root::Directory("/".into()));
+    }
+
+    #[test]
+    fn certificates_and_keys_come_in_pairs() {
+        let files = |arguments: &[&str]| {
+            let config = resolved(&[&["--tls-listen", "127.0.0.1:0"], arguments].concat())?;
+            let [Listener { tls: Some(tls), .. }] = &config.listeners[..] else {
+                panic!("{:?}", config.listeners)
+            };
+            Ok::<_, Failure>(tls.certificates.clone())
+        };
+        let pair =
+            |chain: &str, key: &str| CertificateFiles { chain: chain.into(), key: key.into() };
+        assert_eq!(files(&[]).expect("none"), Certificates::SelfSigned);
+        let both = Certificates::Files(vec![pair("a.pem", "a.key"), pair("b.pem", "b.key")]);
+        let arguments = ["--cert", "a.pem", "--key", "a.key", "--cert", "b.pem", "--key", "b.key"];
+        assert_eq!(files(&arguments).expect("two"), both);
+        let one = Certificates::Files(vec![pair("a.pem", "a.pem")]);
+        assert_eq!(files(&["--cert", "a.pem"]).expect("one file for both"), one);
+        for arguments in [&arguments[..6], &arguments[2..4]] {
+            let failure = files(arguments).expect_err("a key is missing, or a certificate");
+            assert_eq!(failure.exit, Exit::Configuration);
+            assert!(failure.message.contains("a `--key` for each `--cert`"), "{failure}");
+        }
+        let failure = resolved(&["--listen", "127.0.0.1:0", "--cert", "a.pem"]).expect_err("plain");
+        assert!(failure.message.contains("add `--tls-listen"), "{failure}");
     }
 
     #[test]

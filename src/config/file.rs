@@ -2,9 +2,20 @@
 //!
 //! ```toml
 //! listen = ["0.0.0.0:80", "[::]:80"]   # listen_fds = [3] for inherited sockets
+//! tls_listen = ["0.0.0.0:443"]
 //! cpus = "0-3"
 //! steer = "auto"                       # or "cpu", "hash"
 //! stats = "stats.json"                 # relative to this file's directory
+//!
+//! [[listener]]                         # one that needs more to be said of it
+//! address = "10.0.0.1:8443"            # or `fd = 4`
+//! tls = true
+//! certificates = [{ cert = "inside.pem", key = "inside.key" }]  # instead of those of [tls]
+//! client_ca = "staff.pem"              # who must have signed its clients' certificates
+//! client_auth = "required"             # or "optional"
+//!
+//! [tls]
+//! certificates = [{ cert = "site.pem", key = "site.key" }]  # relative to this file's directory
 //!
 //! [[site]]                             # the first is the default one
 //! names = ["example.org", "www.example.org"]
@@ -24,6 +35,12 @@
 //! [[site.headers]]
 //! always = true                        # every answer of the site: errors and redirects too
 //! set = { "X-Content-Type-Options" = "nosniff" }
+//!
+//! [site.tls]
+//! certificates = [{ cert = "example.pem", key = "example.key" }]  # of this site's names
+//! client_ca = "members.pem"            # in place of the listener's; with `client_auth`
+//! hsts = "max-age=63072000"            # Strict-Transport-Security, over TLS only
+//! redirect = true                      # plain requests are sent on to https; or to a port: 8443
 //!
 //! [limits]
 //! head = "32KiB"
@@ -47,7 +64,7 @@ use super::defaults::FIELDS_MAX;
 use super::problem::{Origin, Place};
 use super::resolve::Draft;
 use super::table::{Table, bytes, choice, cpus, duration, list, numbers, path, whole};
-use super::{ETag, Endpoint, Listener, Steer, site, units};
+use super::{ETag, Endpoint, Listener, Steer, site, tls, units};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -72,6 +89,7 @@ pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
     }
     limits(file.table("limits", draft), draft);
     timeouts(file.table("timeouts", draft), draft);
+    tls::read(file.table("tls", draft), base, draft);
     cache(file.table("cache", draft), draft);
     transfer(file.table("transfer", draft), draft);
     ring(file.table("ring", draft), draft);
@@ -79,18 +97,23 @@ pub(super) fn apply(document: &str, base: &Path, draft: &mut Draft) {
 }
 
 fn top(file: &mut Table<'_>, base: &Path, draft: &mut Draft) {
+    let plain = Listener::plain;
     file.set("listen", draft, list(address), |draft, addresses| {
-        draft
-            .config
-            .listeners
-            .extend(addresses.into_iter().map(Endpoint::Address).map(Listener::plain));
+        draft.listen_all("listen", addresses.into_iter().map(Endpoint::Address).map(plain));
     });
     file.set("listen_fds", draft, numbers, |draft, descriptors| {
         draft
-            .config
-            .listeners
-            .extend(descriptors.into_iter().map(Endpoint::Descriptor).map(Listener::plain));
+            .listen_all("listen_fds", descriptors.into_iter().map(Endpoint::Descriptor).map(plain));
     });
+    file.set("tls_listen", draft, list(address), |draft, addresses| {
+        draft.listen_all(
+            "tls_listen",
+            addresses.into_iter().map(Endpoint::Address).map(Listener::with_tls),
+        );
+    });
+    for listener in file.tables("listener", draft) {
+        tls::read_listener(listener, base, draft);
+    }
     file.set("cpus", draft, cpus, |draft, cpus| draft.config.cpus = cpus);
     let steers = [("auto", Steer::Auto), ("cpu", Steer::Cpu), ("hash", Steer::Hash)];
     file.set("steer", draft, choice(&steers), |draft, steer| draft.config.steer = steer);
@@ -173,6 +196,9 @@ fn transfer(mut table: Table<'_>, draft: &mut Draft) {
     let t = &mut table;
     t.set("quantum", draft, bytes(4 * KIB..=GIB), |draft, bytes| {
         draft.config.transfer.quantum_bytes = bytes;
+    });
+    t.set("sealed_quantum", draft, bytes(4 * KIB..=16 * MIB), |draft, bytes| {
+        draft.config.transfer.sealed_quantum_bytes = bytes;
     });
     t.set("cold_window", draft, bytes(4 * KIB..=16 * MIB), |draft, bytes| {
         draft.config.transfer.cold_window_bytes = bytes;

@@ -27,7 +27,8 @@ pub use problem::{ConfigError, Fault, Origin, Place, Problem};
 pub use resolve::{Facts, File, Overrides, resolve};
 pub use site::{Answers, Dotfiles, ERRORS, HeaderRule, Modes, Root, Site, Symlinks};
 pub use tls::{
-    CertificateFiles, Certificates, ClientAuth, Ktls, ListenerTls, Redirect, SiteTls, Tls, Version,
+    Admission, CertificateFiles, Certificates, ClientAuth, Ktls, ListenerTls, Policies, PolicyId,
+    Redirect, SiteTls, Tls, Version,
 };
 
 /// Everything a server is told, resolved: no value is missing and none contradicts another.
@@ -70,6 +71,13 @@ impl Listener {
     /// One of plain HTTP.
     pub fn plain(endpoint: Endpoint) -> Self {
         Self { endpoint, tls: None }
+    }
+
+    /// One of TLS, with nothing of its own.
+    pub(super) fn with_tls(endpoint: Endpoint) -> Self {
+        let tls =
+            ListenerTls { certificates: Certificates::SelfSigned, client_auth: ClientAuth::Off };
+        Self { endpoint, tls: Some(tls) }
     }
 }
 
@@ -125,7 +133,7 @@ pub struct Timeouts {
     /// From the end of a request's head to the end of its body, extended by what has come of it
     /// ([`Limits::body_rate_bytes`]). Beyond: 408.
     pub body: Duration,
-    /// From a connection's beginning to the end of its TLS handshake. Beyond: closed.
+    /// For each flight of a peer's in a TLS handshake, of which there are two or three. Beyond: closed.
     pub handshake: Duration,
     /// Between a response and the next request's first byte. Beyond: closed without a word.
     pub idle: Duration,
@@ -178,6 +186,9 @@ pub enum ETag {
 pub struct Transfer {
     /// Bytes of a body that one connection may send in one turn of the loop, by one sendfile(2).
     pub quantum_bytes: usize,
+    /// The same on a connection whose records we seal ourselves. One that the kernel seals is as a plain
+    /// one.
+    pub sealed_quantum_bytes: usize,
     /// Bytes of a cold file that one read brings in; also the size of a registered buffer.
     pub cold_window_bytes: usize,
 }

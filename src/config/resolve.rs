@@ -8,6 +8,7 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
 use super::problem::{ConfigError, Fault, Origin, Place, Problem};
+use super::tls::{CertificateFiles, Certificates, Redirect};
 use super::{Config, Endpoint, Listener, Root, Site, Steer, defaults, file};
 
 /// What the host says; whoever calls finds it out.
@@ -33,10 +34,14 @@ pub struct File<'a> {
 pub struct Overrides {
     /// The directory to serve, instead of sites of the file.
     pub directory: Option<PathBuf>,
-    /// Addresses to listen on. These and `listen_fds` together replace the file's.
+    /// Addresses to listen on. These, `listen_fds` and `tls_listen` together replace the file's.
     pub listen: Vec<SocketAddr>,
     /// Inherited listening sockets.
     pub listen_fds: Vec<RawFd>,
+    /// Addresses to listen on for TLS.
+    pub tls_listen: Vec<SocketAddr>,
+    /// Certificates, instead of the file's general ones.
+    pub certificates: Vec<CertificateFiles>,
     /// The CPUs that serve.
     pub cpus: Option<Vec<usize>>,
     /// How new connections find their shard.
@@ -48,6 +53,10 @@ pub struct Overrides {
 /// A configuration in the making.
 pub(super) struct Draft {
     pub(super) config: Config,
+    /// Certificates of all listeners that name none.
+    pub(super) certificates: Vec<CertificateFiles>,
+    /// By which key each listener was named, and where.
+    listener_keys: Vec<(&'static str, Origin)>,
     /// Where each key that was set comes from.
     pub(super) origins: BTreeMap<String, Origin>,
     /// Where each site of the file begins.
@@ -98,10 +107,28 @@ impl Draft {
                 ring: defaults::ring(),
                 stats: None,
             },
+            certificates: Vec::new(),
+            listener_keys: Vec::new(),
             origins: BTreeMap::new(),
             site_places: Vec::new(),
             problems: Vec::new(),
         }
+    }
+
+    /// Adds a listener, which was named by this key.
+    pub(super) fn listen(&mut self, listener: Listener, key: &'static str, origin: Origin) {
+        self.config.listeners.push(listener);
+        self.listener_keys.push((key, origin));
+    }
+
+    /// Adds listeners, which were named by this key all together.
+    pub(super) fn listen_all(
+        &mut self,
+        key: &'static str,
+        listeners: impl Iterator<Item = Listener>,
+    ) {
+        let origin = self.origin(key);
+        listeners.for_each(|listener| self.listen(listener, key, origin));
     }
 
     /// Adds a problem of what is written.
@@ -124,7 +151,16 @@ impl Draft {
     }
 
     fn apply(&mut self, overrides: &Overrides) {
-        let Overrides { directory, listen, listen_fds, cpus, steer, stats } = overrides.clone();
+        let Overrides {
+            directory,
+            listen,
+            listen_fds,
+            tls_listen,
+            certificates,
+            cpus,
+            steer,
+            stats,
+        } = overrides.clone();
         if let Some(directory) = directory {
             if let Some(&place) = self.site_places.first() {
                 self.problem(
@@ -137,12 +173,21 @@ impl Draft {
             self.config.sites = vec![Site::of(Root::Directory(directory))];
             self.site_places.clear();
         }
-        if !(listen.is_empty() && listen_fds.is_empty()) {
-            self.origins.insert("listen".into(), Origin::CommandLine);
-            self.origins.insert("listen_fds".into(), Origin::CommandLine);
-            let addresses = listen.into_iter().map(Endpoint::Address);
+        if !(listen.is_empty() && listen_fds.is_empty() && tls_listen.is_empty()) {
+            let keys = ["listen", "listen_fds", "tls_listen"];
+            self.origins.extend(keys.map(|key| (key.into(), Origin::CommandLine)));
+            self.config.listeners.clear();
+            self.listener_keys.clear();
+            let plain = Listener::plain;
+            self.listen_all("listen", listen.into_iter().map(Endpoint::Address).map(plain));
             let descriptors = listen_fds.into_iter().map(Endpoint::Descriptor);
-            self.config.listeners = addresses.chain(descriptors).map(Listener::plain).collect();
+            self.listen_all("listen_fds", descriptors.map(plain));
+            let addresses = tls_listen.into_iter().map(Endpoint::Address);
+            self.listen_all("tls_listen", addresses.map(Listener::with_tls));
+        }
+        if !certificates.is_empty() {
+            self.origins.insert("tls.certificates".into(), Origin::CommandLine);
+            self.certificates = certificates;
         }
         if let Some(cpus) = cpus {
             self.origins.insert("cpus".into(), Origin::CommandLine);
@@ -161,15 +206,27 @@ impl Draft {
     /// Fills in what nobody said.
     fn complete(&mut self, facts: &Facts) {
         let set = |key: &str| self.origins.contains_key(key);
-        let sets_listeners = set("listen") || set("listen_fds");
+        let sets_listeners = ["listen", "listen_fds", "tls_listen"].into_iter().any(set);
         let sets_descriptors = set("cache.descriptors");
         let sets_connections = set("limits.connections_per_shard");
         let config = &mut self.config;
         if config.listeners.is_empty() && !sets_listeners {
             config.listeners.push(Listener::plain(Endpoint::Address(defaults::LISTEN)));
+            self.listener_keys.push(("listen", Origin::Default));
         }
         if config.sites.is_empty() {
             config.sites.push(Site::of(Root::Welcome));
+        }
+        let general = match self.certificates.is_empty() {
+            false => Some(&self.certificates),
+            true => config.sites.iter().map(|site| &site.tls.certificates).find(|c| !c.is_empty()),
+        };
+        if let Some(general) = general {
+            for tls in config.listeners.iter_mut().filter_map(|listener| listener.tls.as_mut()) {
+                if tls.certificates == Certificates::SelfSigned {
+                    tls.certificates = Certificates::Files(general.clone());
+                }
+            }
         }
         let shards = config.cpus.len();
         if !sets_descriptors {
@@ -204,18 +261,25 @@ impl Draft {
             self.problem_of("listen", "nowhere to listen; name an address: [\"127.0.0.1:8080\"]");
         }
         let mut seen = HashSet::new();
-        for listener in self.config.listeners.clone() {
+        for (listener, (key, origin)) in
+            self.config.listeners.clone().iter().zip(self.listener_keys.clone())
+        {
             let endpoint = listener.endpoint;
             match endpoint {
                 // Port 0 is a different port each time.
                 Endpoint::Address(address) if address.port() != 0 && !seen.insert(endpoint) => {
-                    self.problem_of("listen", format!("{address} is there twice"));
+                    self.problem(origin, key, format!("{address} is there twice"));
                 }
                 Endpoint::Descriptor(fd) if !seen.insert(endpoint) => {
-                    self.problem_of("listen_fds", format!("descriptor {fd} is there twice"));
+                    self.problem(origin, key, format!("descriptor {fd} is there twice"));
                 }
                 Endpoint::Address(_) | Endpoint::Descriptor(_) => {}
             }
+        }
+        let is_used = self.config.listeners.iter().any(|listener| listener.tls.is_some());
+        if !is_used && self.origin("tls.certificates") == Origin::CommandLine {
+            let message = "no listener has TLS; add `--tls-listen 127.0.0.1:8443`";
+            self.problem_of("tls.certificates", message);
         }
         let defer_accept = self.config.timeouts.defer_accept;
         if defer_accept.subsec_nanos() != 0 {
@@ -243,6 +307,13 @@ impl Draft {
                     self.problem(origin, "site.names", message);
                 }
                 seen.insert(name);
+            }
+            if site.tls.redirect == Redirect::ToListener
+                && self.config.listeners.iter().all(|listener| listener.tls.is_none())
+            {
+                let message = "no listener has TLS to send requests on to: add `tls_listen`, or write \
+                               the port that visitors find it at: `redirect = 443`";
+                self.problem(origin, "site.tls.redirect", message);
             }
             if let Root::Directory(path) = site.root {
                 self.check_root(origin, &path);

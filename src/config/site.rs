@@ -11,7 +11,7 @@ use super::defaults;
 use super::problem::Origin;
 use super::resolve::Draft;
 use super::table::{Table, boolean, choice, list, path, string, text, texts};
-use super::tls::SiteTls;
+use super::tls::{self, SiteTls};
 
 /// A set of names and what is served under them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,6 +147,7 @@ pub(super) fn read(mut table: Table<'_>, base: &Path, draft: &mut Draft) {
     for rule in t.tables("headers", draft) {
         site.headers.extend(header_rule(rule, draft));
     }
+    site.tls = tls::read_site(t.table("tls", draft), base, draft);
     let misses_root = root.is_none() && !draft.problems.iter().any(|p| p.key == "site.root");
     table.finish(draft);
     if misses_root {
@@ -260,7 +261,7 @@ const OF_THE_FILE: &str = "it is worked out from the file, and caches rely on it
 const OF_THE_STATUS: &str = "it belongs to single statuses, and has one meaning there";
 
 /// Fields that the server writes itself, and why nobody else may.
-const OWN_FIELDS: [(&str, &str); 19] = [
+const OWN_FIELDS: [(&str, &str); 20] = [
     ("connection", FRAMING),
     ("content-length", FRAMING),
     ("keep-alive", FRAMING),
@@ -283,6 +284,10 @@ const OWN_FIELDS: [(&str, &str); 19] = [
     ("allow", OF_THE_STATUS),
     ("location", OF_THE_STATUS),
     ("retry-after", OF_THE_STATUS),
+    (
+        "strict-transport-security",
+        "it must not be said without TLS (RFC 6797 §7.2); write `hsts` in `[site.tls]`",
+    ),
 ];
 
 fn is(name: &str, lower: &str) -> bool {

@@ -110,6 +110,11 @@ impl<'t> Table<'t> {
         }
     }
 
+    /// Reports what is wrong with this table as a whole, under one of its keys.
+    pub(super) fn problem(&self, key: &str, message: &str, draft: &mut Draft) {
+        draft.problem(Origin::File(self.place), &format!("{}{key}", self.prefix), message);
+    }
+
     /// Reports every key that nobody took.
     pub(super) fn finish(self, draft: &mut Draft) {
         for key in self.entries.keys() {
@@ -186,7 +191,7 @@ pub(super) fn numbers(value: &DeValue<'_>) -> Result<Vec<i32>, Complaints> {
 }
 
 /// A list of `shape`, each element parsed, whatever is wrong with others.
-fn elements<T>(
+pub(super) fn elements<T>(
     shape: &'static str,
     parse: impl Fn(&DeValue<'_>) -> Result<T, String>,
 ) -> impl FnOnce(&DeValue<'_>) -> Result<Vec<T>, Complaints> {

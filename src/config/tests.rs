@@ -8,6 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod tls;
+
 fn facts() -> Facts {
     Facts { allowed_cpus: vec![0, 1], nofile: 65_536 }
 }
@@ -70,9 +72,20 @@ fn every_key_is_read() {
     let text = r#"
 listen = ["0.0.0.0:80", "[::]:80"]
 listen_fds = [3]
+tls_listen = ["0.0.0.0:443"]
 cpus = "1"
 steer = "cpu"
 stats = "stats.json"
+
+[[listener]]
+address = "127.0.0.1:8443"
+tls = true
+certificates = [{ cert = "inside.pem", key = "inside.key" }]
+client_ca = "ca.pem"
+client_auth = "optional"
+
+[[listener]]
+fd = 4
 
 [[site]]
 names = ["Example.org", "[::1]"]
@@ -91,6 +104,12 @@ set = { "Cache-Control" = "max-age=3600", Vary = "Origin" }
 [[site.headers]]
 always = true
 set = { "X-Content-Type-Options" = "nosniff" }
+
+[site.tls]
+certificates = [{ cert = "site.pem", key = "site.key" }, { cert = "both.pem" }]
+client_auth = "off"
+hsts = "max-age=1"
+redirect = 8443
 
 [[site]]
 names = ["other.example"]
@@ -119,6 +138,21 @@ linger = "12s"
 grace = "13s"
 defer_accept = "0s"
 
+[tls]
+certificates = [{ cert = "tls.pem", key = "/tls.key" }]
+min_version = "1.3"
+ktls = "on"
+ktls_from = "29B"
+tickets = false
+ticket_secret = "secret"
+ticket_period = "31s"
+session_cache = 32
+session_lifetime = "33s"
+handshakes = 34
+handshakes_per_turn = 35
+records_small = "36B"
+offload_rsa = 4096
+
 [cache]
 entries = 14
 bytes = "15MiB"
@@ -131,6 +165,7 @@ etag = "inode"
 
 [transfer]
 quantum = "19KiB"
+sealed_quantum = "29KiB"
 cold_window = "20KiB"
 
 [ring]
@@ -144,6 +179,15 @@ min_wait = "24us"
     let file = File { path: &path, text };
     let config = resolve(Some(file), &Overrides::default(), &facts()).expect("all is well");
     let address = |text: &str| plain(Endpoint::Address(text.parse().expect("an address")));
+    let files = |chain: &str, key: &str| CertificateFiles {
+        chain: directory.path().join(chain),
+        key: directory.path().join(key),
+    };
+    let secured = |text: &str, files, client_auth| Listener {
+        tls: Some(ListenerTls { certificates: Certificates::Files(vec![files]), client_auth }),
+        ..address(text)
+    };
+    let staff = ClientAuth::Optional { authorities: directory.path().join("ca.pem") };
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let set = |fields: &[(&str, &str)]| {
         fields.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
@@ -169,7 +213,12 @@ min_wait = "24us"
         modes: Modes { allowed: Some(0o377), forbidden: 0o002 },
         symlinks: Symlinks::Owner,
         dotfiles: Dotfiles::Serve,
-        tls: SiteTls::default(),
+        tls: SiteTls {
+            certificates: vec![files("site.pem", "site.key"), files("both.pem", "both.pem")],
+            client_auth: Some(ClientAuth::Off),
+            hsts: Some("max-age=1".into()),
+            redirect: Redirect::ToPort(8443),
+        },
     };
     let second = Site {
         names: texts(&["other.example"]),
@@ -178,7 +227,14 @@ min_wait = "24us"
         ..Site::of(Root::Directory("/".into()))
     };
     let expected = Config {
-        listeners: vec![address("0.0.0.0:80"), address("[::]:80"), plain(Endpoint::Descriptor(3))],
+        listeners: vec![
+            address("0.0.0.0:80"),
+            address("[::]:80"),
+            plain(Endpoint::Descriptor(3)),
+            secured("0.0.0.0:443", files("tls.pem", "/tls.key"), ClientAuth::Off),
+            secured("127.0.0.1:8443", files("inside.pem", "inside.key"), staff),
+            plain(Endpoint::Descriptor(4)),
+        ],
         cpus: vec![1],
         steer: Steer::Cpu,
         sites: vec![first, second],
@@ -203,7 +259,20 @@ min_wait = "24us"
             grace: Duration::from_secs(13),
             defer_accept: Duration::ZERO,
         },
-        tls: defaults::tls(),
+        tls: Tls {
+            min_version: Version::Tls13,
+            ktls: Ktls::On,
+            ktls_from_bytes: 29,
+            tickets: false,
+            ticket_secret: Some(directory.path().join("secret")),
+            ticket_period: Duration::from_secs(31),
+            session_cache_entries: 32,
+            session_lifetime: Duration::from_secs(33),
+            handshakes: 34,
+            handshakes_per_turn: 35,
+            records_small_bytes: 36,
+            offload_rsa_bits: 4096,
+        },
         cache: Cache {
             entries: 14,
             bytes: 15 << 20,
@@ -214,7 +283,11 @@ min_wait = "24us"
             listing_entries: 26,
             etag: ETag::Inode,
         },
-        transfer: Transfer { quantum_bytes: 19 << 10, cold_window_bytes: 20 << 10 },
+        transfer: Transfer {
+            quantum_bytes: 19 << 10,
+            sealed_quantum_bytes: 29 << 10,
+            cold_window_bytes: 20 << 10,
+        },
         ring: Ring {
             entries: 21,
             recv_buffers: 32,
@@ -233,15 +306,25 @@ fn the_command_line_wins() {
         directory: Some("/".into()),
         listen: vec!["127.0.0.1:0".parse().expect("an address"); 2],
         listen_fds: vec![5],
+        tls_listen: vec!["[::1]:0".parse().expect("an address")],
+        certificates: vec![CertificateFiles { chain: "a.pem".into(), key: "a.key".into() }],
         cpus: Some(vec![1]),
         steer: Some(Steer::Hash),
         stats: Some("elsewhere.json".into()),
     };
-    let text = "listen = [\"127.0.0.1:1\"]\ncpus = \"0\"\nsteer = \"cpu\"\nstats = \"x\"\n";
+    let text = "listen = [\"127.0.0.1:1\"]\ntls_listen = [\"127.0.0.1:2\"]\ncpus = \"0\"\nsteer = \"cpu\"\nstats = \"x\"\n";
     let file = File { path: Path::new("test.toml"), text };
     let config = resolve(Some(file), &overrides, &facts()).expect("all is well");
     let address = plain(Endpoint::Address(overrides.listen[0]));
-    assert_eq!(config.listeners, [address.clone(), address, plain(Endpoint::Descriptor(5))]);
+    let secured = Listener {
+        endpoint: Endpoint::Address(overrides.tls_listen[0]),
+        tls: Some(ListenerTls {
+            certificates: Certificates::Files(overrides.certificates),
+            client_auth: ClientAuth::Off,
+        }),
+    };
+    let expected = [address.clone(), address, plain(Endpoint::Descriptor(5)), secured];
+    assert_eq!(config.listeners, expected);
     assert_eq!(config.cpus, [1]);
     assert_eq!(config.steer, Steer::Hash);
     assert_eq!(config.sites[0].root, Root::Directory("/".into()));
@@ -395,7 +478,7 @@ proptest! {
 
     #[test]
     fn no_value_panics(
-        key in "(limits|timeouts|cache|transfer|ring)\\.[a-z_]{4,12}",
+        key in "(limits|timeouts|tls|cache|transfer|ring)\\.[a-z_]{4,12}",
         value in "(\"[0-9a-zA-Z]{0,8}\"|-?[0-9]{1,20}|0x[0-9a-f]{1,16}|\\[\\]|\\{\\}|[0-9]e5|true)",
     ) {
         let _ = written(&format!("{key} = {value}"));

@@ -44,6 +44,16 @@ impl FileBody {
     }
 }
 
+impl FileBody {
+    /// Bytes of the file that are still to come.
+    pub fn left_bytes(&self) -> u64 {
+        let parts = self.then.iter().flat_map(|parts| &parts.queue);
+        let later: u64 =
+            parts.filter_map(|part| part.bytes).map(|range| range.last + 1 - range.first).sum();
+        self.end - self.offset + later
+    }
+}
+
 impl Body for FileBody {
     type Bytes = SendBuf;
     type File = Rc<OwnedFd>;

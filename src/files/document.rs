@@ -240,7 +240,7 @@ mod tests {
             form: Form::Original(Variants::default()),
         };
         let site = config::Site::of(config::Root::Welcome);
-        let sayings = Site::open(&site).expect("no patterns").sayings;
+        let sayings = Site::open(&site, &config::Policies::default()).expect("no patterns").sayings;
         let (now, nonces) = (&Now::new(NOW_S, 0), &mut Nonces::default());
         Document::of(found, &sayings, ETag::MtimeSize, now, nonces)
     }

@@ -120,7 +120,7 @@ impl Entry {
                 if let Some(query) = asked.query {
                     let location = redirect::with_query(location, query);
                     let ready = &mut Ready::default();
-                    let head = make_redirect(ready, &location, asked, supplies);
+                    let head = make_redirect(ready, REDIRECT, &location, asked, supplies);
                     return Reply { status: REDIRECT, head, body: None };
                 }
                 REDIRECT
@@ -193,7 +193,7 @@ impl Entry {
                 let head = document.head(Status::OK, asked.persistence);
                 ready.make(&head, b"", asked.head_only, asked.now, &mut supplies.answer)
             }
-            Family::Redirect(location) => make_redirect(ready, location, asked, supplies),
+            Family::Redirect(location) => make_redirect(ready, REDIRECT, location, asked, supplies),
             Family::Negative(_) => unreachable!("a negative entry has no answers of its own"),
         }
     }
@@ -268,20 +268,22 @@ impl Entry {
 /// Permanent, and kept by browsers: the slash belongs to a directory's name.
 const REDIRECT: Status = Status::MOVED_PERMANENTLY;
 
-fn make_redirect(
+/// Makes the answer that sends a client to `location`.
+pub(super) fn make_redirect(
     ready: &mut Ready,
+    status: Status,
     location: &str,
     asked: &Asked<'_>,
     supplies: &mut Supplies,
 ) -> SendBuf {
-    let body = page(REDIRECT);
+    let body = page(status);
     let fields = supplies.pages.fields(asked.site);
     let vary = fields.vary(false);
     let head = ResponseHead {
         location: Some(location.as_bytes()),
         vary: vary.as_deref(),
         more: &fields.lines,
-        ..page_head(REDIRECT, &body, asked.persistence)
+        ..page_head(status, &body, asked.persistence)
     };
     ready.make(&head, body.as_bytes(), asked.head_only, asked.now, &mut supplies.answer)
 }

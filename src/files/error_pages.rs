@@ -96,7 +96,11 @@ impl About<'_> {
 
 impl ErrorPages {
     /// The pages of these sites, in their order. Those that are files are read.
-    pub(super) fn open(sites: &[Site], configured: &[config::Site], cache: &config::Cache) -> Self {
+    pub(super) fn open(
+        sites: &[Site],
+        configured: &[&config::Site],
+        cache: &config::Cache,
+    ) -> Self {
         let sites = sites.iter().zip(configured).map(|(site, configured)| {
             let page = |(&code, path): (&u16, &String)| {
                 let path = path.trim_start_matches('/').into();
@@ -331,10 +335,11 @@ mod tests {
 
     fn pages() -> ErrorPages {
         let sites = [config::Site::of(config::Root::Welcome)];
-        let open: Vec<_> = sites.iter().map(|site| Site::open(site).unwrap()).collect();
+        let policies = config::Policies::default();
+        let open: Vec<_> = sites.iter().map(|site| Site::open(site, &policies).unwrap()).collect();
         ErrorPages::open(
             &open,
-            &sites,
+            &[&sites[0]],
             &config::resolve(
                 None,
                 &Default::default(),

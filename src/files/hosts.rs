@@ -5,7 +5,8 @@ use hashbrown::HashMap;
 use crate::config;
 use crate::http::head::host_of;
 
-/// A site, by its place in the configuration.
+/// A site, by its place in the configuration; and beyond these, a site as it is over TLS, where that
+/// differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SiteId(pub(super) u16);
 

@@ -17,6 +17,7 @@
 //! | `ready` | buffers that are sent as they are, with the date of the second |
 //! | `resolve` | the way of a miss: path to open file |
 //! | `tree` | what may be reached beneath a root, and what is refused |
+//! | `channel` | what TLS, or its absence, makes of a site |
 //! | `hosts`, `site` | which site a request is for, where its files are, what it says about them |
 //! | `headers` | field lines that the configuration adds |
 //! | `etag`, `mime`, `redirect`, `nonces` | words and numbers of heads |
@@ -31,6 +32,7 @@
 
 mod body;
 pub mod cache;
+mod channel;
 mod document;
 mod entry;
 mod error_pages;
@@ -62,6 +64,7 @@ use crate::http::{Coding, FieldLines, Persistence, ResponseHead, Status, target}
 use crate::sys;
 
 use cache::{Bounds, Sieve, Slot};
+use channel::BothWays;
 use document::{Document, Form};
 use entry::{Asked, Entry};
 use error_pages::{About, ErrorPages};
@@ -74,14 +77,19 @@ use variants::Variants;
 
 pub use body::FileBody;
 pub use hosts::SiteId;
-pub use request::{Now, Reply, Request};
+pub use request::{Channel, Now, Reply, Request};
 pub use site::OpenError;
 
 /// The file cache of one shard.
 #[derive(Debug)]
 pub struct Files {
     hosts: Hosts,
+    /// Those configured, in their order, as they are without TLS; then some as they are over TLS.
     sites: Vec<Site>,
+    /// Some of them only send requests on.
+    sends_on: bool,
+    /// What each of those configured is over TLS.
+    over_tls: Box<[SiteId]>,
     cache: Sieve<Entry>,
     rules: Rules,
     scratch: Scratch,
@@ -161,15 +169,17 @@ impl Files {
     /// Opens the sites' roots. A root that is renamed later is still the one that is served.
     pub fn open(sites: &[config::Site], cache: &config::Cache) -> Result<Self, OpenError> {
         let hosts = Hosts::of(sites).ok_or(OpenError::TooManySites(sites.len()))?;
-        let open: Vec<_> = sites.iter().map(Site::open).collect::<Result<_, _>>()?;
+        let BothWays { open, configured, over_tls } = BothWays::of(sites)?;
         Ok(Self {
             hosts,
             supplies: Supplies {
-                pages: ErrorPages::open(&open, sites, cache),
+                pages: ErrorPages::open(&open, &configured, cache),
                 nonces: Nonces::default(),
                 answer: Vec::new(),
             },
+            sends_on: open.iter().any(|site| site.elsewhere.is_some()),
             sites: open,
+            over_tls,
             cache: Sieve::new(Bounds {
                 entries: cache.entries,
                 bytes: cache.bytes,
@@ -184,11 +194,6 @@ impl Files {
             scratch: Scratch::default(),
             counters: Counters::default(),
         })
-    }
-
-    /// The site that a request is for, by its authority: the first one if no other has that name.
-    pub fn site(&self, host: Option<&[u8]>) -> SiteId {
-        self.hosts.site(host)
     }
 
     /// What to send for a request.

@@ -1,5 +1,6 @@
 //! What is asked of a site's files, when, and what is answered.
 
+use crate::config::Admission;
 use crate::http::{FieldLines, ImfDate, Persistence, Status};
 use crate::ring::SendBuf;
 
@@ -14,6 +15,15 @@ pub struct Now {
     pub date: ImfDate,
     /// Milliseconds on a clock that never goes back.
     pub monotonic_ms: u64,
+}
+
+/// The way by which a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Without TLS.
+    Plain,
+    /// By TLS, whose client had to be this.
+    Tls(Admission),
 }
 
 /// What is asked of a site: GET, or HEAD.

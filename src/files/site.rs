@@ -3,11 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use crate::config::{Answers, HeaderRule, Policies, PolicyId, Redirect};
 use crate::{config, sys};
 
 use super::headers::{Fields, HeaderRules};
 use super::mime;
 use super::tree::Tree;
+
+/// RFC 6797 §6.1
+const HSTS: &str = "Strict-Transport-Security";
+
+/// The port that a URI of `https` need not name.
+pub(super) const HTTPS: u16 = 443;
 
 /// Why the files of a site cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +72,18 @@ pub(super) struct Site {
     /// A directory without any of them is listed.
     pub(super) listing: bool,
     pub(super) sayings: Rc<Sayings>,
+    /// Requests are sent on to this port, with TLS.
+    pub(super) elsewhere: Option<Elsewhere>,
+    /// What its clients have to be, if it says so itself.
+    pub(super) policy: Option<PolicyId>,
+}
+
+/// Where a site is that is not served without TLS.
+#[derive(Clone, Debug)]
+pub(super) struct Elsewhere {
+    /// Its name, for requests that name no host.
+    pub(super) name: Option<String>,
+    pub(super) port: u16,
 }
 
 /// Where a site's paths begin.
@@ -85,22 +104,70 @@ pub(super) struct Sayings {
 
 impl Site {
     /// Opens the root. One that is renamed later is still the one that is served.
-    pub(super) fn open(site: &config::Site) -> Result<Self, OpenError> {
-        let (root, name) = match &site.root {
-            config::Root::Welcome => (Root::Welcome, PathBuf::new()),
+    pub(super) fn open(site: &config::Site, policies: &Policies) -> Result<Self, OpenError> {
+        let root = match &site.root {
+            config::Root::Welcome => Root::Welcome,
             config::Root::Directory(path) => {
                 let tree = Tree::open_root(path, site).map_err(|error| why(error, path.clone()))?;
-                (Root::Directory(Rc::new(tree)), path.clone())
+                Root::Directory(Rc::new(tree))
             }
         };
-        let headers = HeaderRules::of(&site.headers)
-            .map_err(|cause| OpenError::Patterns { root: name, cause })?;
-        let sayings = Rc::new(Sayings { charset: site.charset.clone(), headers });
-        Ok(Self { root, index: site.index.clone(), listing: site.listing, sayings })
+        let sayings = Rc::new(Sayings::of(site, &site.headers)?);
+        Ok(Self {
+            root,
+            index: site.index.clone(),
+            listing: site.listing,
+            sayings,
+            elsewhere: Elsewhere::of(site),
+            policy: site.tls.client_auth.as_ref().map(|client_auth| policies.id(client_auth)),
+        })
+    }
+
+    /// The same site as it is over TLS; `None`: no difference.
+    pub(super) fn over_tls(&self, site: &config::Site) -> Option<Result<Self, OpenError>> {
+        let headers = match &site.tls.hsts {
+            None if self.elsewhere.is_none() => return None,
+            None => Ok(Rc::clone(&self.sayings)),
+            Some(policy) => {
+                let set = vec![(HSTS.to_owned(), policy.clone())];
+                let rule = HeaderRule { answers: Answers::All, set };
+                Sayings::of(site, &[&site.headers[..], &[rule]].concat()).map(Rc::new)
+            }
+        };
+        Some(headers.map(|sayings| Self {
+            root: self.root.clone(),
+            index: self.index.clone(),
+            sayings,
+            elsewhere: None,
+            ..*self
+        }))
+    }
+}
+
+impl Elsewhere {
+    fn of(site: &config::Site) -> Option<Self> {
+        let port = match site.tls.redirect {
+            Redirect::Off => return None,
+            Redirect::ToPort(port) => port,
+            // Until it is bound, the listener's port is not known.
+            Redirect::ToListener => HTTPS,
+        };
+        Some(Self { name: site.names.first().cloned(), port })
     }
 }
 
 impl Sayings {
+    /// What a site says, by these rules.
+    fn of(site: &config::Site, rules: &[HeaderRule]) -> Result<Self, OpenError> {
+        let root = || match &site.root {
+            config::Root::Directory(path) => path.clone(),
+            config::Root::Welcome => PathBuf::new(),
+        };
+        let headers =
+            HeaderRules::of(rules).map_err(|cause| OpenError::Patterns { root: root(), cause })?;
+        Ok(Self { charset: site.charset.clone(), headers })
+    }
+
     /// What is said of the file at a path, relative to the root: its media type, and further fields.
     pub(super) fn of_file(&self, path: &Path) -> (String, Fields) {
         let mut fields = self.headers.fields(Some(path));

@@ -24,6 +24,7 @@
 //! | `take` → refused | `Idle` → `Answer`, → `Done` | `Answer` only: → `Done` | – |
 //! | `take` → busy | `Answer` only: nothing changes | `Idle` only, at a fault: → `Done` | nothing changes |
 //! | `refuse` | `Idle` → `Answer`; → `Done` | → `Done` | nothing changes |
+//! | `give_up` | → `Done`, `Idle` | → `Done`, `Idle` | → `Idle` |
 //! | `decline_body` | nothing changes | → `Done` | nothing changes |
 //! | `answered` | → `Idle` | → `Idle`; → `Done` if that was the last request | → `Idle` |
 //! | `peer_ended` | noted | noted | noted |
@@ -41,7 +42,7 @@
 //! ([`Connection::decline_body`]); any other should, for a fault of the body is answered in its place,
 //! and a peer that writes before it reads would not see it.
 
-use super::head::{self, HeadLimits, Method, Persistence, Refusal, RequestHead};
+use super::head::{self, HeadLimits, Method, Persistence, Refusal, RequestHead, Scheme};
 use super::request_body::{BodyPiece, BodyReader};
 
 /// How large a request may be.
@@ -56,6 +57,7 @@ pub struct RequestLimits {
 /// One HTTP/1 connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection {
+    scheme: Scheme,
     reading: Reading,
     writing: Writing,
     /// The peer has ended its side: what counts is what was received before.
@@ -129,9 +131,15 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// A connection on which nothing has been received.
+    /// A connection, not secured, on which nothing has been received.
     pub const fn new() -> Self {
+        Self::over(Scheme::Http)
+    }
+
+    /// A connection, secured or not, on which nothing has been received.
+    pub const fn over(scheme: Scheme) -> Self {
         Self {
+            scheme,
             reading: Reading::Head { first: true, seen_bytes: 0 },
             writing: Writing::Idle,
             ended: false,
@@ -170,7 +178,10 @@ impl Connection {
             return self.incomplete(input.len());
         }
         let parsed = head::parse(input, &limits.head).and_then(|head| match head {
-            Some(head) => Ok(Some((head, BodyReader::new(head.body, limits.body_bytes)?))),
+            Some(head) => {
+                self.check_scheme(&head)?;
+                Ok(Some((head, BodyReader::new(head.body, limits.body_bytes)?)))
+            }
             None => Ok(None),
         });
         match parsed {
@@ -188,6 +199,15 @@ impl Connection {
                 self.refuse(input);
                 Take::Refused(refusal)
             }
+        }
+    }
+
+    /// A URI of the other scheme is another resource, which is not here (RFC 9110 §4.2.2, §7.4).
+    fn check_scheme(&self, head: &RequestHead<'_>) -> Result<(), Refusal> {
+        match (head.scheme, self.scheme) {
+            (Some(Scheme::Https), Scheme::Http) => Err(Refusal::TargetUnsecured),
+            (Some(Scheme::Http), Scheme::Https) => Err(Refusal::TargetSecured),
+            _ => Ok(()),
         }
     }
 
@@ -243,6 +263,11 @@ impl Connection {
             self.writing = Writing::Answer { asked: Persistence::Close, head_only };
         }
         self.reading = Reading::Done;
+    }
+
+    /// Nothing more is taken, and nothing is answered: the transport has failed, or waits no longer.
+    pub fn give_up(&mut self) {
+        (self.reading, self.writing) = (Reading::Done, Writing::Idle);
     }
 
     /// Nobody wants the body that is to come: nothing of it is taken, and the answer to its request
@@ -305,6 +330,11 @@ impl Connection {
     /// Whether bytes that the peer may still send are looked at.
     pub fn takes_more(&self) -> bool {
         !self.ended && self.reading != Reading::Done
+    }
+
+    /// Whether all is answered and nothing more is taken.
+    pub fn is_over(&self) -> bool {
+        (self.reading, self.writing) == (Reading::Done, Writing::Idle)
     }
 
     /// What the connection waits for. `has_input`: whether bytes are kept that no request consumed.

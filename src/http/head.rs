@@ -29,6 +29,7 @@ pub use refusal::Refusal;
 pub(super) use bytes::{TCHAR, is_field_text};
 
 use fields::Fields;
+use target_form::Target;
 
 /// The most field lines that a head may have, whatever [`HeadLimits::fields`] says: their places
 /// are kept on the stack while a head is read.
@@ -96,6 +97,15 @@ pub enum Version {
     Http11,
 }
 
+/// The two schemes of HTTP (RFC 9110 §4.2): of a connection, secured or not, and of what is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Not secured.
+    Http,
+    /// Secured by TLS.
+    Https,
+}
+
 /// Whether a connection lives on after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Persistence {
@@ -128,6 +138,8 @@ pub struct RequestHead<'a> {
     /// Of an absolute URI without path it begins with the `?` of the query, or is `/` (`*` for
     /// OPTIONS). `*` for OPTIONS about the server; for CONNECT the authority.
     pub target: &'a [u8],
+    /// That of an absolute URI.
+    pub scheme: Option<Scheme>,
     /// The version.
     pub version: Version,
     /// The valid authority (see [`host_of`]): that of an absolute URI, which wins over `Host`
@@ -290,10 +302,11 @@ fn judge<'a>(
     let lines = &head[request_line_bytes..head.len() - CRLF_BYTES];
     let host = fields.host(version)?;
     let body = fields.body(version)?;
-    let (target, authority) = target_form::split(method, target)?;
+    let Target { target, scheme, authority } = target_form::split(method, target)?;
     Ok(RequestHead {
         method,
         target,
+        scheme,
         version,
         host: authority.or(host),
         persistence: fields.persistence(version),

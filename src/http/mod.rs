@@ -37,7 +37,8 @@ pub use body::{Body, Pull};
 pub use connection::{Awaiting, Connection, RequestLimits, Take};
 pub use date::ImfDate;
 pub use head::{
-    Field, FieldLines, HeadLimits, Method, Persistence, Refusal, RequestBody, RequestHead, Version,
+    Field, FieldLines, HeadLimits, Method, Persistence, Refusal, RequestBody, RequestHead, Scheme,
+    Version,
 };
 pub use negotiation::{Coding, Codings};
 pub use range::{ByteRange, ContentRange};

@@ -174,6 +174,59 @@ ring_counters!(counters {
     /// Times that a connection was not read from because too many requests waited.
     receives_stopped,
 
+    /// TLS handshakes that came to their end, without an earlier session.
+    handshakes_full,
+    /// TLS handshakes that resumed an earlier session.
+    handshakes_resumed,
+    /// Flights of handshakes that waited for a later turn (`tls.handshakes_per_turn`).
+    handshakes_delayed,
+    /// Flights of handshakes that a worker has worked on, since the key is slow.
+    handshakes_sent_away,
+    /// Handshakes that made room for others (`tls.handshakes`).
+    handshakes_evicted,
+    /// Handshakes whose peer ended its side in the midst of it.
+    handshakes_abandoned,
+    /// Handshakes that took too long (`timeouts.handshake`).
+    timeouts_handshake,
+    /// TLS connections that failed, in the handshake or later.
+    tls_failed,
+    /// Of these, such as spoke plain HTTP.
+    tls_plain_http,
+    /// Of these, such as spoke neither TLS nor HTTP.
+    tls_not_tls,
+    /// Of these, such as have no version, cipher suite or protocol in common with us.
+    tls_nothing_shared,
+    /// Of these, such as asked for a name that we have no certificate for.
+    tls_no_certificate,
+    /// Of these, such as showed no certificate that we accept, where one is asked for.
+    tls_client_certificates,
+    /// Of these, such as sent a record that is too long, or that their key does not open.
+    tls_bad_records,
+    /// Of these, such as sent more of a handshake than is kept.
+    tls_oversized_handshakes,
+    /// Of these, such as sent on and on, and no data.
+    tls_unproductive,
+    /// Of these, such as gave up themselves, and said so.
+    tls_peer_alerts,
+    /// Of these, such as had sent all that one key may seal.
+    tls_keys_used_up,
+    /// Connections whose peer ended its side of TLS in good order.
+    tls_closed_by_peer,
+    /// Connections whose peer ended without having said so in TLS.
+    tls_truncated,
+    /// Attempts to agree on new keys in TLS 1.2, which were declined.
+    tls_renegotiations,
+    /// Times that a peer took other keys (TLS 1.3).
+    tls_key_updates,
+    /// Ends that a peer could not be told of because its socket had no room.
+    tls_close_unsent,
+    /// Bytes of TLS records that were sealed by us and handed to the kernel.
+    tls_bytes_sealed,
+    /// Connections whose encryption the kernel took over.
+    ktls_connections,
+    /// Connections whose encryption it did not take over when it was asked to.
+    ktls_refused,
+
     /// Look-ups that found their entry in the cache.
     cache_hits,
     /// Look-ups that did not.

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -140,7 +140,8 @@ impl Shared {
     }
 }
 
-/// Received bytes in a provided buffer, which goes back to the kernel on drop.
+/// Received bytes in a provided buffer, which goes back to the kernel on drop. They may be changed
+/// where they lie: records are decrypted so.
 ///
 /// Buffers are shared by all connections of a ring: hold one no longer than the turn.
 #[derive(Debug)]
@@ -165,6 +166,14 @@ impl Deref for RecvBuf {
         // SAFETY: the id is in this value alone, so the kernel does not write to the buffer;
         // `bytes <= buffer_bytes` was checked in `take`, and the mapping lives as long as `pool`.
         unsafe { std::slice::from_raw_parts(self.pool.buffer(self.id), self.bytes as usize) }
+    }
+}
+
+impl DerefMut for RecvBuf {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above; and the id is in this value alone, so there is no other reference to
+        // these bytes while it is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.pool.buffer(self.id), self.bytes as usize) }
     }
 }
 

@@ -14,6 +14,9 @@ pub enum SendBuf {
     Shared(Rc<[u8]>, Range<u32>),
     /// The first bytes of a leased buffer.
     Leased(Rc<Lease>, Range<u32>),
+    /// All of a vector. Whoever made it keeps a count of it, and can fill it again when that is the
+    /// last ([`Rc::get_mut`]): so nothing is allocated for bytes that are made for one send.
+    Refillable(Rc<Vec<u8>>),
 }
 
 impl SendBuf {
@@ -23,6 +26,7 @@ impl SendBuf {
             SendBuf::Static(bytes) => bytes,
             SendBuf::Shared(bytes, range) => &bytes[range.start as usize..range.end as usize],
             SendBuf::Leased(lease, range) => &lease[range.start as usize..range.end as usize],
+            SendBuf::Refillable(bytes) => bytes,
         }
     }
 
@@ -33,6 +37,7 @@ impl SendBuf {
             SendBuf::Shared(_, range) | SendBuf::Leased(_, range) => {
                 (range.end - range.start) as usize
             }
+            SendBuf::Refillable(bytes) => bytes.len(),
         }
     }
 

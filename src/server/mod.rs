@@ -8,6 +8,7 @@
 
 pub mod faults;
 mod listeners;
+mod material;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,14 +21,16 @@ use std::thread::{self, JoinHandle};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::config::Config;
+use crate::config::{Config, Ktls};
 use crate::metrics::Metrics;
 use crate::ring::{Ring, Setup, SetupError, Wait};
-use crate::shard::{Assignment, Inbox, Inboxes, Letter, Shard, StartError};
-use crate::sys::affinity;
+use crate::shard::{Assignment, Inbox, Inboxes, Letter, Shard, StartError, Worker};
 use crate::sys::signal::{self, Request, Signals};
+use crate::sys::{affinity, ktls};
+use crate::tls::Problems;
 
 pub use listeners::{BindError, Registry, Steering};
+pub use material::check;
 
 /// Why the server did not start, or ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +52,12 @@ pub enum Error {
         /// Its last words.
         cause: String,
     },
+    /// Certificates, keys or secrets cannot be used.
+    #[error("{0}")]
+    Material(Problems),
+    /// The kernel is to encrypt, and cannot.
+    #[error("`tls.ktls` is \"on\", but the kernel does not encrypt: {0}")]
+    Ktls(#[from] ktls::Unavailable),
     /// The counters could not be written.
     #[error(
         "cannot write the counters to {path}: {source}\n  fix: a directory that is there and that this \
@@ -88,6 +97,9 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     let metrics = Metrics::new(config.cpus.len());
     let (ended, ends) = nix::unistd::pipe().map_err(|errno| missing("no pipe")(errno.into()))?;
 
+    let material = Arc::new(material::start(&config)?);
+    let kernel_may_seal = kernel_may_seal(&config)?;
+    let (worker, jobs) = Worker::new();
     let mut shards = Vec::new();
     for (index, &cpu) in config.cpus.iter().enumerate() {
         let assignment = Assignment {
@@ -95,13 +107,19 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
             cpu,
             steered: registry.steered(),
             listeners: registry.lend(index),
+            material: Arc::clone(&material),
+            kernel_may_seal,
+            worker: Some(worker.clone()),
             counters: metrics.of_shard(index).expect("made for as many shards as there are CPUs"),
         };
         let end = ends.try_clone().map_err(missing("no descriptor for a shard"))?;
         shards.push(Thread::spawn(Arc::clone(&config), assignment, end)?);
     }
     drop(ends);
+    drop(worker);
     let inboxes = introduce(&shards)?;
+    let worker = Worker::start(jobs, Arc::clone(&inboxes))
+        .map_err(missing("no thread for handshakes with slow keys"))?;
     ready(&registry);
 
     let mut tell = |letter: fn() -> Letter| {
@@ -125,12 +143,25 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
         }
     }
     let results: Vec<_> = shards.into_iter().map(Thread::join).collect();
+    // It has ended with the last shard. A panic of its own has told why.
+    let _ = worker.join();
     match metrics.snapshot().total.drain_cut_off {
         0 => tracing::info!("ended; no connection was cut off"),
         cut => tracing::info!("ended; {} cut off", counted(cut, "connection")),
     }
     write_stats(&config, stats, &metrics)?;
     results.into_iter().collect()
+}
+
+/// Whether the kernel is to encrypt where that is worth it.
+fn kernel_may_seal(config: &Config) -> Result<bool, Error> {
+    let speaks_tls = config.listeners.iter().any(|listener| listener.tls.is_some());
+    match config.tls.ktls {
+        Ktls::Off => Ok(false),
+        _ if !speaks_tls => Ok(false),
+        Ktls::Auto => Ok(ktls::available().is_ok()),
+        Ktls::On => Ok(ktls::available().map(|_| true)?),
+    }
 }
 
 /// A number of things, in words.

@@ -8,14 +8,17 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::http;
+use crate::files::Channel;
+use crate::http::{self, Scheme};
 use crate::ring::{AcceptError, OperationId, Token};
 
 use super::Shard;
+use super::closing::due_ms;
 use super::connection::{Connection, Phase, Receiving, Stall, Writing};
 use super::draining::Draining;
 use super::inbox::{Letter, relief};
 use super::kernel::Kernel;
+use super::transport::Transport;
 
 /// How long accepting pauses when there is no descriptor or memory for a newcomer, unless a
 /// connection closes before.
@@ -91,15 +94,16 @@ impl<K: Kernel> Shard<K> {
         {
             counters.wrong_cpu.add(1);
         }
+        let index = token.slot as usize;
         let relief = relief(&self.inboxes, self.assignment.index, self.connections.len());
         match relief {
             Some(shard) if self.draining == Draining::No => {
                 counters.handed_off.add(1);
-                self.inboxes[shard].send(Letter::Connection(connection), &mut self.kernel);
+                let letter = Letter::Connection { socket: connection, listener: index };
+                self.inboxes[shard].send(letter, &mut self.kernel);
             }
-            _ => self.adopt(connection),
+            _ => self.adopt(connection, index),
         }
-        let index = token.slot as usize;
         match self.accepting[index] {
             Accepting::Armed(operation) if self.room() <= self.config.limits.backlog as usize => {
                 self.kernel.cancel(operation);
@@ -172,8 +176,8 @@ impl<K: Kernel> Shard<K> {
         }
     }
 
-    /// Takes a connection in.
-    pub(super) fn adopt(&mut self, socket: K::Socket) {
+    /// Takes a connection in, which has come by one of the listeners.
+    pub(super) fn adopt(&mut self, socket: K::Socket, listener: usize) {
         if let Draining::Cutting { .. } = self.draining {
             // Nobody would end it any more: the shard would wait for it in vain.
             self.assignment.counters.drain_cut_off.add(1);
@@ -183,18 +187,25 @@ impl<K: Kernel> Shard<K> {
         let generation = self.next_generation;
         self.next_generation = generation.wrapping_add(1);
         let socket = Rc::new(socket);
+        let transport = self.transport(listener);
         let entry = self.connections.vacant_entry();
         let token = Token { slot: entry.key() as u32, generation };
         self.kernel.recv_once(&socket, token);
-        let mut http = http::Connection::new();
+        let mut http = http::Connection::over(match transport {
+            Transport::Plain => Scheme::Http,
+            Transport::Tls(_) => Scheme::Https,
+        });
         if self.draining != Draining::No {
             http.drain();
         }
         entry.insert(Connection {
             generation,
             socket,
+            transport,
+            channel: Channel::Plain,
             http,
             input: Vec::new(),
+            has_ended: false,
             receiving: Receiving::First,
             writing: Writing::Idle,
             phase: Phase::Open,
@@ -207,7 +218,7 @@ impl<K: Kernel> Shard<K> {
             exchanges: 0,
             in_flight: 0,
         });
-        let due_ms = self.now.monotonic_ms + self.config.timeouts.head.as_millis() as u64;
+        let due_ms = due_ms(&self.config, &self.connections[token.slot as usize]);
         self.wheel.schedule(token.slot, due_ms);
         self.show_load();
     }
@@ -229,7 +240,7 @@ impl<K: Kernel> Shard<K> {
                 match self.kernel.accept_nonblocking(&listener) {
                     Ok(Some(connection)) => {
                         self.assignment.counters.accepted.add(1);
-                        self.adopt(connection);
+                        self.adopt(connection, index);
                     }
                     Ok(None) => break,
                     Err(_) => return false,

@@ -10,16 +10,19 @@
 use std::time::Duration;
 
 use crate::config::Config;
-use crate::files::SiteId;
 use crate::http::{Awaiting, Persistence, Status};
 use crate::ring::Token;
 
 use super::Shard;
 use super::connection::{Connection, Phase, Receiving, Stall, Step, Writing};
 use super::kernel::Kernel;
+use super::transport::Transport;
 
 /// Looks for progress in the time in which a peer must take something.
 const STALL_LOOKS: u8 = 4;
+
+/// After how long the kernel is asked again whether it has sealed and sent everything.
+const FLUSH_AGAIN_MS: u64 = 16;
 
 /// Bytes that a peer may still send after our last answer before it is cut off.
 const LINGER_BYTES: usize = 16 << 20;
@@ -28,9 +31,10 @@ const LINGER_BYTES: usize = 16 << 20;
 ///
 /// Every byte of a body extends its time: one that keeps up the least rate is never cut off, and one
 /// that dribbles in is, whatever it brings at a time.
-fn due_ms<S>(config: &Config, connection: &Connection<S>) -> u64 {
+pub(super) fn due_ms<S>(config: &Config, connection: &Connection<S>) -> u64 {
     let timeouts = &config.timeouts;
     let limit: Duration = match connection.awaiting {
+        _ if connection.transport.is_handshaking() => timeouts.handshake,
         Awaiting::FirstHead | Awaiting::Head => timeouts.head,
         Awaiting::Body => {
             let extension_ms =
@@ -47,13 +51,14 @@ fn due_ms<S>(config: &Config, connection: &Connection<S>) -> u64 {
 impl<K: Kernel> Shard<K> {
     /// After anything has happened to a connection: what does it wait for now, and until when?
     pub(super) fn settle(&mut self, token: Token) {
+        self.flush(token);
         let connection = &mut self.connections[token.slot as usize];
         if connection.phase != Phase::Open {
             return;
         }
         let awaiting = match connection.writing {
-            Writing::Idle => connection.http.awaiting(!connection.input.is_empty()),
-            Writing::Answers { .. } | Writing::Body { .. } => Awaiting::Answer,
+            Writing::Idle => connection.http.awaiting(connection.has_input()),
+            Writing::Answers { .. } | Writing::Body { .. } | Writing::Flushing => Awaiting::Answer,
         };
         if awaiting == Awaiting::Close {
             return self.linger(token);
@@ -62,8 +67,14 @@ impl<K: Kernel> Shard<K> {
         // kept until half of it is worked off.
         let room = awaiting != Awaiting::Answer
             || connection.input.len() <= self.config.limits.pipeline_bytes / 2;
-        if connection.receiving == Receiving::Stopped && connection.http.takes_more() && room {
-            connection.receiving = Receiving::Armed(self.kernel.recv(&connection.socket, token));
+        let takes_more = connection.http.takes_more() && connection.transport.takes_more();
+        if connection.receiving == Receiving::Stopped && takes_more && room {
+            self.receive(token);
+        }
+        let connection = &mut self.connections[token.slot as usize];
+        if connection.transport.is_handshaking() {
+            // It has one deadline for each of its flights.
+            return;
         }
         if awaiting != connection.awaiting {
             connection.awaiting = awaiting;
@@ -71,6 +82,18 @@ impl<K: Kernel> Shard<K> {
             connection.stall = Stall::default();
             self.wheel.schedule(token.slot, due_ms(&self.config, connection));
         }
+    }
+
+    /// Has the ring receive: for once until a request has been answered, so that a connection with a
+    /// single one can be closed at once.
+    pub(super) fn receive(&mut self, token: Token) {
+        let connection = &mut self.connections[token.slot as usize];
+        connection.receiving = if connection.exchanges == 0 {
+            self.kernel.recv_once(&connection.socket, token);
+            Receiving::First
+        } else {
+            Receiving::Armed(self.kernel.recv(&connection.socket, token))
+        };
     }
 
     /// Acts on the deadlines that have come.
@@ -84,9 +107,13 @@ impl<K: Kernel> Shard<K> {
         for slot in fired.drain(..) {
             let Some(connection) = self.connections.get_mut(slot as usize) else { continue };
             let token = Token { slot, generation: connection.generation };
-            if let Writing::Body { step: step @ Step::AwaitMemory, .. } = &mut connection.writing {
-                *step = Step::Ready;
-                self.ready.push_back(token);
+            match &mut connection.writing {
+                Writing::Body { step: step @ Step::AwaitMemory, .. } => {
+                    *step = Step::Ready;
+                    self.ready.push_back(token);
+                }
+                Writing::Flushing => self.ready.push_back(token),
+                Writing::Idle | Writing::Answers { .. } | Writing::Body { .. } => {}
             }
             // Deadlines move ahead without the wheel's knowledge.
             let due_ms = due_ms(&self.config, connection);
@@ -111,9 +138,14 @@ impl<K: Kernel> Shard<K> {
             (
                 Phase::Open,
                 Awaiting::FirstHead | Awaiting::Head | Awaiting::Body | Awaiting::NextRequest,
-            ) if self.kernel.has_unread(&connection.socket) => {
+            ) if self.kernel.has_unread(&connection.socket) || connection.transport.is_ours() => {
                 counters.deadlines_put_off.add(1);
                 self.wheel.schedule(token.slot, self.now.monotonic_ms + 1);
+            }
+            // However slowly the records of a flight come in, they have the same time.
+            (Phase::Open, _) if connection.transport.is_handshaking() => {
+                counters.timeouts_handshake.add(1);
+                self.shut(token);
             }
             (Phase::Lingering { .. }, _) | (Phase::Open, Awaiting::Close) => {
                 counters.timeouts_linger.add(1);
@@ -121,7 +153,7 @@ impl<K: Kernel> Shard<K> {
             }
             (Phase::Open, Awaiting::FirstHead) => {
                 counters.timeouts_head.add(1);
-                self.shut(token);
+                self.part(token);
             }
             (Phase::Open, Awaiting::Head) => {
                 counters.timeouts_head.add(1);
@@ -133,7 +165,7 @@ impl<K: Kernel> Shard<K> {
             }
             (Phase::Open, Awaiting::NextRequest) => {
                 counters.timeouts_idle.add(1);
-                self.shut(token);
+                self.part(token);
             }
             (Phase::Open, Awaiting::Answer) => self.look_for_progress(token),
         }
@@ -147,8 +179,8 @@ impl<K: Kernel> Shard<K> {
         connection.http.answered();
         connection.input.clear();
         connection.held = None;
-        let reply =
-            self.files.status(SiteId::DEFAULT, status, Persistence::Close, head_only, &self.now);
+        let site = self.files.default_site(connection.channel);
+        let reply = self.files.status(site, status, Persistence::Close, head_only, &self.now);
         self.assignment.counters.count_response(status.code());
         self.answers.push(reply.head);
         self.send_answers(token, None);
@@ -181,8 +213,20 @@ impl<K: Kernel> Shard<K> {
     /// Sends our FIN, and waits for the peer's: unless that has come, or the peer has itself asked
     /// for the end (then it may send nothing more, RFC 9112 §9.6) and nothing is pending.
     pub(super) fn linger(&mut self, token: Token) {
+        if self.notify(token) {
+            return;
+        }
+        if !self.is_flushed(token) {
+            // There is no event for it.
+            self.connection(token).writing = Writing::Flushing;
+            self.settle(token);
+            return self.wheel.schedule(token.slot, self.now.monotonic_ms + FLUSH_AGAIN_MS);
+        }
+        self.connection(token).writing = Writing::Idle;
         let connection = &mut self.connections[token.slot as usize];
+        // A TLS peer may still say that it ends, which would meet a closed socket.
         let parted = connection.parted
+            && matches!(connection.transport, Transport::Plain)
             && connection.receiving == Receiving::Stopped
             && connection.input.is_empty();
         if parted
@@ -224,11 +268,24 @@ impl<K: Kernel> Shard<K> {
         self.shut(token);
     }
 
+    /// Ends a connection on which nothing is under way. A plain peer is not waited for, a TLS peer has to
+    /// be told.
+    fn part(&mut self, token: Token) {
+        let connection = self.connection(token);
+        if let Transport::Plain = connection.transport {
+            return self.shut(token);
+        }
+        connection.http.give_up();
+        self.linger(token);
+    }
+
     /// Ends both directions, and the connection with the last of its operations.
     pub(super) fn shut(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
         connection.phase = Phase::Shut;
         connection.writing = Writing::Idle;
+        self.handshake_over(token);
+        let connection = &mut self.connections[token.slot as usize];
         if connection.is_receiving() || connection.in_flight > 0 {
             // An error means that the connection is gone already, and then they complete as well.
             let _ = self.kernel.shutdown_both(&connection.socket);

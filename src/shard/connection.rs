@@ -2,6 +2,7 @@
 //!
 //! | dimension | enum | says |
 //! |---|---|---|
+//! | TLS, or none | [`Transport`] | what carries the bytes |
 //! | HTTP | [`http::Connection`](crate::http::Connection) | whose turn it is |
 //! | socket, inward | [`Receiving`] | whether the ring receives |
 //! | socket, outward | [`Writing`] | what is on its way |
@@ -9,22 +10,28 @@
 
 use std::rc::Rc;
 
-use crate::files::Reply;
+use crate::files::{Channel, Reply};
 use crate::http;
 use crate::ring::OperationId;
 
 use super::exchange::Exchange;
+use super::transport::Transport;
 
 /// One connection of a shard, over a socket of type `S`.
 #[derive(Debug)]
 pub(super) struct Connection<S> {
     pub(super) generation: u32,
     pub(super) socket: Rc<S>,
+    pub(super) transport: Transport,
+    /// What is known of the peer by the way it came.
+    pub(super) channel: Channel,
     pub(super) http: http::Connection,
     /// Bytes that were received and that no request has consumed. Empty, and without memory of
     /// its own, unless a head came in pieces or a request before its turn.
     pub(super) input: Vec<u8>,
     pub(super) receiving: Receiving,
+    /// The peer has ended its side: its FIN has come, or its close_notify.
+    pub(super) has_ended: bool,
     pub(super) writing: Writing,
     pub(super) phase: Phase,
     /// The answer to a request whose body is still coming: it is sent when that has ended, so that
@@ -68,6 +75,8 @@ pub(super) enum Writing {
     Idle,
     /// The ring sends whole answers; then follows one whose body must be pulled, if any.
     Answers { then: Option<Exchange> },
+    /// All is with the kernel, which has yet to seal some of it.
+    Flushing,
     /// A body is being pulled.
     Body { exchange: Exchange, step: Step },
 }
@@ -85,6 +94,8 @@ pub(super) enum Step {
     AwaitLease,
     /// A cold part of the file.
     AwaitRead,
+    /// The end of the records that the ring is sending.
+    AwaitSent,
 }
 
 /// A connection's life.
@@ -114,6 +125,11 @@ impl<S> Connection<S> {
     /// Whether neither we nor the ring have anything more to do with it.
     pub(super) fn is_over(&self) -> bool {
         self.phase == Phase::Shut && self.in_flight == 0 && !self.is_receiving()
+    }
+
+    /// Whether bytes have come of a request that is not whole.
+    pub(super) fn has_input(&self) -> bool {
+        !self.input.is_empty() || self.transport.has_inbound()
     }
 
     /// Whether the ring holds a receive for it.

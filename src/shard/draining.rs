@@ -57,7 +57,7 @@ impl<K: Kernel> Shard<K> {
             let connection = &mut self.connections[token.slot as usize];
             connection.http.drain();
             let idle = matches!(connection.writing, Writing::Idle)
-                && connection.http.awaiting(!connection.input.is_empty()) == Awaiting::Close;
+                && connection.http.awaiting(connection.has_input()) == Awaiting::Close;
             // A request that came before the end was told is answered: the ring has yet to bring it.
             if idle
                 && connection.phase == Phase::Open

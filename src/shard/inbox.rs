@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam::queue::SegQueue;
 use crossbeam::utils::CachePadded;
 
-use crate::ring::Ring;
+use crate::ring::{Ring, Token};
+use crate::tls::{Handshake, Material, Progress};
 
 use super::kernel::Kernel;
 
@@ -15,7 +16,23 @@ use super::kernel::Kernel;
 #[derive(Debug)]
 pub enum Letter<S = OwnedFd> {
     /// A fresh connection from a shard that has too many.
-    Connection(S),
+    Connection {
+        /// It.
+        socket: S,
+        /// Which of the listeners it came in by: all shards have the same.
+        listener: usize,
+    },
+    /// A handshake that a worker has worked on.
+    Handshake {
+        /// Whose.
+        token: Token,
+        /// How it stands.
+        handshake: Box<Handshake>,
+        /// What it has come to.
+        progress: Progress,
+    },
+    /// Other certificates and keys, for connections to come.
+    Material(Arc<Material>),
     /// Finish what is under way, take what is queued, and end.
     Drain,
     /// Be done at once: whatever is still under way is cut off.
@@ -47,7 +64,7 @@ impl<K: Kernel> Inbox<K> {
 
     /// Puts a letter in and wakes the shard with `kernel`, the caller's own.
     pub fn send(&self, letter: Letter<K::Socket>, kernel: &mut K) {
-        if let Letter::Connection(_) = letter {
+        if let Letter::Connection { .. } = letter {
             // Whoever hands off many in one turn must see what it has done.
             let _ = self.load.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |connections| {
                 connections.checked_add(1)
@@ -132,7 +149,8 @@ mod tests {
 
     /// Of the socket only the descriptor matters here.
     fn connection() -> Letter {
-        Letter::Connection(std::fs::File::open("/dev/null").unwrap().into())
+        let socket = std::fs::File::open("/dev/null").unwrap().into();
+        Letter::Connection { socket, listener: 0 }
     }
 
     fn inboxes(loads: &[usize]) -> (Ring, Vec<Arc<Inbox>>) {

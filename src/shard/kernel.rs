@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::ring::{Address, Completion, Counters, Lease, OperationId, Ring, SendBuf, Token, Wait};
 use crate::sys::clock;
-use crate::sys::file::{self, Residency};
+use crate::sys::file::{self, ReadError, Residency};
 use crate::sys::ktls;
 use crate::sys::socket::{self, SendError};
 
@@ -85,6 +85,13 @@ pub trait Kernel: Sized {
     fn send_now(&self, socket: &Self::Socket, bytes: &[u8]) -> Result<usize, SendError>;
     /// [`file::residency`].
     fn residency(&self, file: &OwnedFd, offset: u64) -> Residency;
+    /// [`file::read_nowait`].
+    fn read_nowait(
+        &self,
+        file: &OwnedFd,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, ReadError>;
     /// [`file::sendfile`].
     fn sendfile(
         &self,
@@ -253,6 +260,16 @@ impl Kernel for Ring {
     #[inline]
     fn residency(&self, file: &OwnedFd, offset: u64) -> Residency {
         file::residency(file, offset)
+    }
+
+    #[inline]
+    fn read_nowait(
+        &self,
+        file: &OwnedFd,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, ReadError> {
+        file::read_nowait(file, buffer, offset)
     }
 
     #[inline]

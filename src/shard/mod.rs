@@ -6,7 +6,9 @@
 //!
 //! - `accepting`: listeners, pauses, hand-off to other shards
 //! - `serving`: received bytes to requests to answers
-//! - `sending`: bodies, a quantum at a time
+//! - `handshaking`: TLS handshakes; `worker`: those with keys that are slow
+//! - `records`: TLS records in and out
+//! - `sending`: bodies, a quantum at a time; `sealing`: the same for TLS peers
 //! - `closing`: deadlines, lingering, the end of a connection
 //! - `draining`: the end of the shard
 //!
@@ -20,11 +22,16 @@ mod closing;
 mod connection;
 mod draining;
 mod exchange;
+mod handshaking;
 mod inbox;
 mod kernel;
+mod records;
+mod sealing;
 mod sending;
 mod serving;
+mod transport;
 mod wheel;
+mod worker;
 
 #[cfg(test)]
 mod simulation;
@@ -45,14 +52,18 @@ use crate::http::{HeadLimits, RequestLimits};
 use crate::metrics::Counters;
 use crate::ring::{Completion, Event, Ring, SendBuf, Setup, SetupError, Token, Wait};
 use crate::sys;
+use crate::tls::tickets::TicketCounters;
+use crate::tls::{Contexts, Material, Options, RecordSizes, Resumption};
 
 use accepting::Accepting;
 use connection::{Connection, Step, Writing};
 use draining::Draining;
+use handshaking::Handshakes;
 use wheel::Wheel;
 
 pub use inbox::{Inbox, Inboxes, Letter};
 pub use kernel::Kernel;
+pub use worker::{Job, Worker};
 
 const _: () = assert!(
     crate::config::defaults::FIELDS_MAX == crate::http::head::FIELDS_MAX,
@@ -84,6 +95,12 @@ pub struct Assignment<S = OwnedFd> {
     pub steered: bool,
     /// Its listeners, lent; they stay open after it has ended.
     pub listeners: Vec<Arc<S>>,
+    /// Certificates, keys and policies of the listeners that speak TLS.
+    pub material: Arc<Material>,
+    /// Whether the kernel can seal TLS records, and may.
+    pub kernel_may_seal: bool,
+    /// Who does the handshakes that take too long for a shard.
+    pub worker: Option<Worker>,
     /// Where it counts.
     pub counters: Arc<Counters>,
 }
@@ -98,6 +115,11 @@ pub struct Shard<K: Kernel = Ring> {
     inbox: Arc<Inbox<K>>,
     /// All shards', this one's too.
     inboxes: Inboxes<K>,
+    contexts: Contexts,
+    session_options: Options,
+    resumption: Arc<Resumption>,
+    tickets: Arc<TicketCounters>,
+    handshakes: Handshakes,
     accepting: Vec<Accepting>,
     connections: Slab<Connection<K::Socket>>,
     /// Given to the next connection, so that a slot's next tenant has another name.
@@ -115,6 +137,10 @@ pub struct Shard<K: Kernel = Ring> {
     fired: Vec<u32>,
     /// Input buffers for reuse.
     spare_inputs: Vec<Vec<u8>>,
+    /// Buffers of records for reuse.
+    spare_records: Vec<Vec<u8>>,
+    /// A quantum of a file, on its way into records.
+    plain: Vec<u8>,
 }
 
 impl Shard {
@@ -148,6 +174,7 @@ impl<K: Kernel> Shard<K> {
             },
             body_bytes: config.limits.body_bytes,
         };
+        let tickets = Arc::default();
         let now = Now::new(kernel.realtime_s(), kernel.monotonic_ms());
         Ok(Shard {
             accepting: vec![Accepting::Stopped; assignment.listeners.len()],
@@ -162,6 +189,16 @@ impl<K: Kernel> Shard<K> {
             // The first deadline comes when all else is warm.
             fired: Vec::with_capacity(64),
             spare_inputs: Vec::new(),
+            spare_records: Vec::new(),
+            plain: Vec::new(),
+            contexts: Contexts::new(&assignment.material, &tickets),
+            session_options: Options {
+                records: RecordSizes::default().until(config.tls.records_small_bytes as usize),
+                ktls: assignment.kernel_may_seal,
+            },
+            resumption: Arc::clone(assignment.material.resumption()),
+            tickets,
+            handshakes: Handshakes::default(),
             assignment,
             config,
             request_limits,
@@ -190,11 +227,16 @@ impl<K: Kernel> Shard<K> {
     /// One turn of the loop.
     fn turn(&mut self, wait: Wait) -> io::Result<()> {
         self.kernel.enter(wait)?;
+        let before_s = self.now.unix_s;
         self.now.advance(self.kernel.realtime_s(), self.kernel.monotonic_ms());
+        if self.now.unix_s != before_s {
+            self.tick();
+        }
         while let Some(completion) = self.kernel.completion() {
             self.dispatch(completion);
         }
         self.read_inbox();
+        self.work_flights();
         self.lend_leases();
         self.work_ready();
         self.fire_deadlines();
@@ -202,9 +244,18 @@ impl<K: Kernel> Shard<K> {
         Ok(())
     }
 
+    /// A second has begun.
+    #[cold]
+    fn tick(&mut self) {
+        self.resumption.clock().tick(self.now.unix_s);
+        if let Some(cache) = self.resumption.cache() {
+            cache.sweep();
+        }
+    }
+
     /// How long this turn may wait for completions.
     fn patience(&self) -> Wait {
-        if !self.ready.is_empty() || !self.inbox.is_empty() {
+        if !self.ready.is_empty() || !self.inbox.is_empty() || self.handshakes.are_waiting() {
             return Wait::No;
         }
         let now_ms = self.now.monotonic_ms;
@@ -233,7 +284,7 @@ impl<K: Kernel> Shard<K> {
             return;
         }
         match event {
-            Event::Received(bytes) => self.received(token, &bytes),
+            Event::Received(bytes) => self.received(token, bytes),
             Event::Ended => self.peer_ended(token),
             Event::RecvFailed(error) => self.receive_failed(token, error),
             Event::Sent(result) => self.sent(token, result),
@@ -262,9 +313,15 @@ impl<K: Kernel> Shard<K> {
         self.inbox.awake();
         while let Some(letter) = self.inbox.take() {
             match letter {
-                Letter::Connection(socket) => {
+                Letter::Connection { socket, listener } => {
                     self.assignment.counters.received_hand_off.add(1);
-                    self.adopt(socket);
+                    self.adopt(socket, listener);
+                }
+                Letter::Handshake { token, handshake, progress } => {
+                    self.handshake_is_back(token, handshake, progress);
+                }
+                Letter::Material(material) => {
+                    self.contexts = Contexts::new(&material, &self.tickets);
                 }
                 Letter::Drain => self.drain(),
                 Letter::Cut => self.cut(),
@@ -287,6 +344,7 @@ impl<K: Kernel> Shard<K> {
         match &self.connection(token).writing {
             Writing::Idle => self.serve_input(token),
             Writing::Body { step: Step::Ready, .. } => self.pump(token),
+            Writing::Flushing => self.linger(token),
             Writing::Body { .. } | Writing::Answers { .. } => {}
         }
     }

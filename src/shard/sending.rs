@@ -18,6 +18,7 @@ use super::Shard;
 use super::connection::{Phase, Step, Writing};
 use super::exchange::{Exchange, ExchangeName, Piece};
 use super::kernel::Kernel;
+use super::transport::Transport;
 
 /// How far apart the bytes are that are asked for, from a quantum's first on, and besides its last.
 const PROBE_BYTES: usize = 256 * 1024;
@@ -46,6 +47,12 @@ impl<K: Kernel> Shard<K> {
     /// Moves one quantum of the body under way.
     pub(super) fn pump(&mut self, token: Token) {
         let connection = &mut self.connections[token.slot as usize];
+        if let Transport::Tls(_) = connection.transport
+            && !self.kernel_seals(token)
+        {
+            return self.pump_records(token);
+        }
+        let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange, .. } = &mut connection.writing else { return };
         if !exchange.pull(self.config.transfer.quantum_bytes) {
             return self.body_sent(token);
@@ -73,9 +80,13 @@ impl<K: Kernel> Shard<K> {
     fn go_on_after(&mut self, token: Token, outcome: Quantum, left_bytes: usize) {
         let quantum_bytes = self.config.transfer.quantum_bytes;
         let connection = &mut self.connections[token.slot as usize];
+        let Writing::Body { exchange, .. } = &connection.writing else { return };
+        let moved_bytes = left_bytes - exchange.left_bytes();
+        self.given_to_kernel(token, moved_bytes);
+        let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange, step } = &mut connection.writing else { return };
         let counters = &self.assignment.counters;
-        counters.bytes_sent.add((left_bytes - exchange.left_bytes()) as u64);
+        counters.bytes_sent.add(moved_bytes as u64);
         match outcome {
             Quantum::Sent if exchange.pull(quantum_bytes) => {
                 *step = Step::Ready;
@@ -115,14 +126,14 @@ impl<K: Kernel> Shard<K> {
     }
 
     /// The body is with the kernel, whole.
-    fn body_sent(&mut self, token: Token) {
+    pub(super) fn body_sent(&mut self, token: Token) {
         let now_ms = self.now.monotonic_ms;
         let connection = self.connection(token);
         connection.writing = Writing::Idle;
         connection.http.answered();
         // It may have begun in this very turn, so that nobody has seen what was waited for change.
         connection.since_ms = now_ms;
-        if !connection.input.is_empty() || !connection.is_receiving() {
+        if !connection.input.is_empty() || !connection.is_receiving() || connection.has_ended {
             // Requests wait, or the peer's end does: their turn is the next.
             self.ready.push_back(token);
         }
@@ -141,7 +152,7 @@ impl<K: Kernel> Shard<K> {
 
     /// Has the ring read the piece's next window, as soon as a buffer is free and whoever came
     /// before has had one.
-    fn read_cold(&mut self, token: Token) {
+    pub(super) fn read_cold(&mut self, token: Token) {
         let free = self.wanting_lease.is_empty().then(|| self.kernel.lease()).flatten();
         match free {
             Some(lease) => self.read_window(token, lease),
@@ -187,6 +198,9 @@ impl<K: Kernel> Shard<K> {
         let Writing::Body { exchange, .. } = &mut connection.writing else { return };
         let (counters, name) = (&self.assignment.counters, exchange.name);
         match result {
+            Ok((lease, bytes @ 1..)) if connection.transport.seals() => {
+                self.send_body(token, &lease[..bytes]);
+            }
             Ok((lease, bytes @ 1..)) => {
                 let left_bytes = exchange.left_bytes();
                 let outcome =
@@ -213,7 +227,7 @@ impl<K: Kernel> Shard<K> {
 
     /// The file ends before what was promised of it. As many requests as a peer likes may meet that:
     /// said once.
-    fn truncated(&mut self, token: Token, name: ExchangeName) {
+    pub(super) fn truncated(&mut self, token: Token, name: ExchangeName) {
         let counters = &self.assignment.counters;
         counters.truncated_files.add(1);
         if counters.truncated_files.value() == 1 {

@@ -1,6 +1,5 @@
 //! Received bytes to requests to answers.
 
-use crate::files::SiteId;
 use crate::http::{Persistence, RequestBody, Take};
 use crate::ring::{RecvBuf, RecvError, SendError, Token};
 
@@ -8,6 +7,7 @@ use super::Shard;
 use super::connection::{Phase, Receiving, Step, Writing};
 use super::exchange::{Exchange, ExchangeName};
 use super::kernel::Kernel;
+use super::transport::Transport;
 
 /// Bytes of whole answers to one connection, beyond which the next has to wait until they are sent.
 /// They may be of that connection alone, such as parts of a file: this bounds what a peer that reads
@@ -19,7 +19,7 @@ const SPARE_INPUTS: usize = 64;
 const SPARE_INPUT_BYTES: usize = 64 * 1024;
 
 impl<K: Kernel> Shard<K> {
-    pub(super) fn received(&mut self, token: Token, bytes: &RecvBuf) {
+    pub(super) fn received(&mut self, token: Token, bytes: RecvBuf) {
         let connection = self.connection(token);
         if connection.receiving == Receiving::First {
             connection.receiving = Receiving::Stopped;
@@ -27,23 +27,31 @@ impl<K: Kernel> Shard<K> {
         if connection.phase != Phase::Open {
             return self.discard(token, bytes.len());
         }
-        // The rule: nothing waits, and requests are served from the shared buffer.
-        if connection.input.is_empty() && matches!(connection.writing, Writing::Idle) {
-            let used = self.serve(token, bytes);
-            self.keep_input(token, &bytes[used..]);
-        } else {
-            self.keep_input(token, bytes);
-            if matches!(self.connection(token).writing, Writing::Idle) {
-                return self.serve_input(token);
-            }
+        if let Transport::Tls(_) = connection.transport {
+            return self.received_records(token, bytes);
+        }
+        let is_new = self.take_in(token, &bytes);
+        if !is_new && matches!(self.connection(token).writing, Writing::Idle) {
+            return self.serve_input(token);
         }
         self.connection(token).parted &= !bytes.more_waits();
         self.go_on(token);
     }
 
+    /// Takes in bytes of requests: serves them, or keeps them for later. Says whether it has served
+    /// them.
+    pub(super) fn take_in(&mut self, token: Token, bytes: &[u8]) -> bool {
+        let connection = self.connection(token);
+        // The rule: nothing waits, and requests are served from the shared buffer.
+        let is_new = connection.input.is_empty() && matches!(connection.writing, Writing::Idle);
+        let used = if is_new { self.serve(token, bytes) } else { 0 };
+        self.keep_input(token, &bytes[used..]);
+        is_new
+    }
+
     /// Begins with the body that follows, if one does, or sees what is to be waited for. The
     /// connection may have ended when this returns.
-    fn go_on(&mut self, token: Token) {
+    pub(super) fn go_on(&mut self, token: Token) {
         match self.connection(token).writing {
             Writing::Body { step: Step::Ready, .. } => self.pump(token),
             _ => self.settle(token),
@@ -82,12 +90,19 @@ impl<K: Kernel> Shard<K> {
         let mut input = std::mem::take(&mut connection.input);
         let used = self.serve(token, &input);
         input.drain(..used);
-        if !input.is_empty() {
+        if input.is_empty() {
+            self.spare_input(input);
+        } else {
             self.connection(token).input = input;
-        } else if self.spare_inputs.len() < SPARE_INPUTS && input.capacity() <= SPARE_INPUT_BYTES {
-            self.spare_inputs.push(input);
         }
         self.go_on(token);
+    }
+
+    /// Keeps an input buffer for reuse.
+    pub(super) fn spare_input(&mut self, input: Vec<u8>) {
+        if self.spare_inputs.len() < SPARE_INPUTS && input.capacity() <= SPARE_INPUT_BYTES {
+            self.spare_inputs.push(input);
+        }
     }
 
     /// Answers the requests at the start of `input`; returns how many bytes they were. A body is
@@ -125,7 +140,8 @@ impl<K: Kernel> Shard<K> {
                         counters.bodies_declined.add(1);
                     }
                     let persistence = connection.http.persistence();
-                    let reply = self.files.answer(&head, persistence, &self.now);
+                    let reply =
+                        self.files.answer(&head, persistence, connection.channel, &self.now);
                     if has_body && !declined {
                         connection.body_bytes = 0;
                         held = Some(reply);
@@ -151,7 +167,7 @@ impl<K: Kernel> Shard<K> {
                     counters.count_refusal(refusal);
                     tracing::debug!(refusal = refusal.name(), "request refused");
                     self.files.status(
-                        SiteId::DEFAULT,
+                        self.files.default_site(connection.channel),
                         refusal.status(),
                         Persistence::Close,
                         connection.http.head_only(),
@@ -191,11 +207,13 @@ impl<K: Kernel> Shard<K> {
             (0, Some(exchange)) => {
                 connection.writing = Writing::Body { exchange, step: Step::Ready };
             }
+            (_, then) if connection.transport.seals() => self.seal_answers(token, then),
             (count, then) => {
                 let counters = &self.assignment.counters;
                 counters.inline_sends.add(1);
                 let bytes: usize = self.answers.iter().map(|answer| answer.len()).sum();
                 counters.bytes_sent.add(bytes as u64);
+                let connection = &mut self.connections[token.slot as usize];
                 if count == 1 {
                     let answer = self.answers.pop().expect("there is one");
                     self.kernel.send(&connection.socket, answer, token);
@@ -204,6 +222,7 @@ impl<K: Kernel> Shard<K> {
                 }
                 connection.in_flight += 1;
                 connection.writing = Writing::Answers { then };
+                self.given_to_kernel(token, bytes);
             }
         }
     }
@@ -218,8 +237,16 @@ impl<K: Kernel> Shard<K> {
         if let Err(error) = result {
             return self.send_failed(token, error);
         }
-        let Writing::Answers { then } = &mut connection.writing else { return };
-        match then.take() {
+        if let Transport::Tls(_) = connection.transport {
+            self.records_sent(token);
+        }
+        let connection = self.connection(token);
+        let then = match &mut connection.writing {
+            Writing::Answers { then } => then.take(),
+            Writing::Body { step: Step::AwaitSent, .. } => return self.pump(token),
+            Writing::Body { .. } | Writing::Idle | Writing::Flushing => return,
+        };
+        match then {
             Some(exchange) => {
                 connection.writing = Writing::Body { exchange, step: Step::Ready };
                 self.pump(token);
@@ -227,7 +254,7 @@ impl<K: Kernel> Shard<K> {
             None => {
                 connection.writing = Writing::Idle;
                 // The end of the peer's side may cut a body off.
-                if connection.input.is_empty() && connection.receiving != Receiving::Over {
+                if connection.input.is_empty() && !connection.has_ended {
                     self.settle(token);
                 } else {
                     self.serve_input(token);
@@ -240,10 +267,20 @@ impl<K: Kernel> Shard<K> {
     pub(super) fn peer_ended(&mut self, token: Token) {
         let connection = self.connection(token);
         connection.receiving = Receiving::Over;
+        let had_ended = std::mem::replace(&mut connection.has_ended, true);
         match connection.phase {
             Phase::Open => {
                 connection.http.peer_ended();
-                if matches!(connection.writing, Writing::Idle) {
+                if connection.transport.is_handshaking() {
+                    return self.end_of_handshaker(token);
+                }
+                let is_cut = matches!(connection.transport, Transport::Tls(_)) && !had_ended;
+                let is_idle = matches!(connection.writing, Writing::Idle);
+                if is_cut {
+                    // What was received was authentic, and a request tells where it ends.
+                    self.assignment.counters.tls_truncated.add(1);
+                }
+                if is_idle {
                     self.serve_input(token);
                 }
             }

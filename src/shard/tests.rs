@@ -10,10 +10,23 @@ use crate::config::{Config, Facts, Overrides, Root, resolve};
 use crate::http::Awaiting;
 use crate::metrics::Counters;
 use crate::ring::{Ring, Setup, Wait};
+use crate::tls::clock::Clock;
+use crate::tls::{Material, Problems, Resumption};
 
 use super::{Assignment, Letter, Shard};
 
 const GUARD: Duration = Duration::from_secs(30);
+
+/// The material of a configuration in which no listener speaks TLS.
+pub(super) fn plain(config: &Config) -> Arc<Material> {
+    let tls = crate::config::Tls { session_cache_entries: 0, tickets: false, ..config.tls.clone() };
+    let mut problems = Problems::default();
+    let clock = Arc::new(Clock::at(0));
+    let resumption = Resumption::new(&tls, 1, clock, &mut problems).map(Arc::new);
+    let material = resumption
+        .and_then(|resumption| Material::load(config, &resumption, None, 0, &mut problems));
+    Arc::new(material.expect("nothing of it is in files"))
+}
 
 /// A shard with these listeners, and a configuration that `change` has changed.
 fn shard(listeners: Vec<OwnedFd>, change: impl FnOnce(&mut Config)) -> Shard {
@@ -25,6 +38,9 @@ fn shard(listeners: Vec<OwnedFd>, change: impl FnOnce(&mut Config)) -> Shard {
         cpu: 0,
         steered: false,
         listeners: listeners.into_iter().map(Arc::new).collect(),
+        material: plain(&config),
+        kernel_may_seal: false,
+        worker: None,
         counters: Arc::new(Counters::default()),
     };
     Shard::new(Arc::new(config), assignment).unwrap()
@@ -57,7 +73,7 @@ fn reset(peer: TcpStream) {
 fn a_connection_that_is_shut_while_its_first_bytes_come_ends() {
     let mut shard = shard(Vec::new(), |_| {});
     let (mut peer, socket) = pair();
-    shard.adopt(socket);
+    shard.adopt(socket, 0);
     shard.turn(Wait::No).unwrap();
     peer.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     for token in shard.tokens() {
@@ -99,7 +115,7 @@ fn a_connection_that_comes_after_the_end_is_not_waited_for() {
     let mut shard = shard(Vec::new(), |_| {});
     shard.cut();
     let (mut peer, socket) = pair();
-    shard.adopt(socket);
+    shard.adopt(socket, 0);
     assert!(shard.drained());
     assert_eq!(peer.read(&mut [0]).unwrap(), 0);
 }
@@ -115,7 +131,7 @@ fn a_connection_that_downloads_without_a_pause_is_not_closed_as_idle() {
     });
     let (mut peer, socket) = pair();
     peer.set_nonblocking(true).unwrap();
-    shard.adopt(socket);
+    shard.adopt(socket, 0);
     let mut waits_since_ms = Vec::new();
     for count in 1..=3 {
         peer.write_all(b"GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -137,7 +153,7 @@ fn a_connection_that_downloads_without_a_pause_is_not_closed_as_idle() {
 fn an_answer_is_not_lost_to_a_request_that_crosses_the_end() {
     let mut shard = shard(Vec::new(), |_| {});
     let (mut peer, socket) = pair();
-    shard.adopt(socket);
+    shard.adopt(socket, 0);
     peer.write_all(b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     turn_until(&mut shard, |shard| {
         shard.connections.iter().all(|(_, connection)| connection.awaiting == Awaiting::NextRequest)
@@ -159,8 +175,8 @@ fn a_wake_up_that_has_failed_is_not_the_last() {
     let (mut failing, mut working) =
         (Ring::new(&Setup::default()).unwrap(), Ring::new(&Setup::default()).unwrap());
     // It never enters the kernel: the shard comes upon the letter in a turn of its own.
-    inbox.send(Letter::Connection(pair().1), &mut failing);
+    inbox.send(Letter::Connection { socket: pair().1, listener: 0 }, &mut failing);
     turn_until(&mut shard, |shard| shard.connections.len() == 1);
-    inbox.send(Letter::Connection(pair().1), &mut working);
+    inbox.send(Letter::Connection { socket: pair().1, listener: 0 }, &mut working);
     assert_eq!(working.counters().wakes_sent, 1);
 }

@@ -64,6 +64,11 @@ impl RecordSizes {
         }
     }
 
+    /// The same sizes, but small ones for so many bytes.
+    pub fn until(self, small_until_bytes: usize) -> RecordSizes {
+        RecordSizes { small_until_bytes, ..self }
+    }
+
     /// The length of the next record.
     fn next_bytes(self, sent_bytes: usize) -> usize {
         if sent_bytes < self.small_until_bytes { self.small_bytes } else { self.large_bytes }

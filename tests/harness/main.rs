@@ -4,6 +4,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certificates_50;
 mod changing_files_50;
 mod conformance_40;
 mod descriptors_60;

@@ -13,8 +13,16 @@ use std::path::Path;
 use rules::{Broken, Source, broken_rules};
 
 /// The directories whose Rust files the rules apply to, from the root of the workspace.
-const DIRECTORIES: &[&str] =
-    &["src", "bench/src", "fileset/src", "sysctl/src", "fuzz/src", "fuzz/targets", "tests"];
+const DIRECTORIES: &[&str] = &[
+    "src",
+    "bench/src",
+    "bench/benches",
+    "fileset/src",
+    "sysctl/src",
+    "fuzz/src",
+    "fuzz/targets",
+    "tests",
+];
 
 fn workspace() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -7,11 +7,13 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use onering::config::{self, Facts, File, Overrides};
+use onering::config::{self, Config, Facts, File, Overrides};
 use onering::metrics::Counters;
 use onering::ring::{Ring, Setup, Wait};
 use onering::server::Registry;
 use onering::shard::{Assignment, Inbox, Letter, Shard};
+use onering::tls::clock::Clock;
+use onering::tls::{Material, Problems, Resumption};
 
 use super::Site;
 use super::server::unused_address;
@@ -27,6 +29,18 @@ pub(crate) struct InProcess {
     ring: Ring,
     /// Open until it has ended.
     _registry: Registry,
+}
+
+/// Certificates and keys, as the configuration wants them.
+fn material(config: &Config) -> Arc<Material> {
+    let mut problems = Problems::default();
+    let now_s = onering::sys::clock::realtime_s();
+    let clock = Arc::new(Clock::at(now_s));
+    let resumption = Resumption::new(&config.tls, 1, clock, &mut problems).map(Arc::new);
+    let material = resumption.and_then(|resumption| {
+        Material::load(config, &resumption, None, now_s as i64, &mut problems)
+    });
+    Arc::new(material.unwrap_or_else(|| panic!("{problems}")))
 }
 
 impl InProcess {
@@ -50,6 +64,9 @@ impl InProcess {
             cpu: 0,
             steered: false,
             listeners: registry.lend(0),
+            material: material(&config),
+            kernel_may_seal: false,
+            worker: None,
             counters: Arc::clone(&counters),
         };
         let (made, inbox) = mpsc::channel();

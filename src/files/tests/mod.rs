@@ -2,6 +2,7 @@
 
 mod bounds;
 mod change;
+mod channels;
 mod names;
 mod pages;
 mod policies;
@@ -317,7 +318,7 @@ fn sites_are_told_apart() {
     let now = Now::new(LATER_S, 0);
     for _ in 0..2 {
         for (host, body) in [("a.example", "first"), ("B.example:80", "second")] {
-            let site = files.site(Some(host.as_bytes()));
+            let site = files.site(Some(host.as_bytes()), Channel::Plain);
             let reply = files.reply(site, &get("/file"), &now);
             assert_eq!(Answer::from(reply).body, body.as_bytes());
         }

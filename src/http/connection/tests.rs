@@ -401,3 +401,27 @@ proptest! {
         prop_assert_eq!(outcomes(&input, &each_byte), whole);
     }
 }
+
+#[test]
+fn a_uri_of_the_other_scheme_is_not_here() {
+    let taken = |scheme, uri: &str| {
+        let request = format!("GET {uri} HTTP/1.1\r\nHost: a\r\n\r\n");
+        match Connection::over(scheme).take(request.as_bytes(), &LIMITS) {
+            Take::Request(head) => Ok(head.target.to_vec()),
+            Take::Refused(refusal) => Err(refusal),
+            other => panic!("{other:?}"),
+        }
+    };
+    for uri in ["/x", "http://a/x", "HTTP://a/x"] {
+        assert_eq!(taken(Scheme::Http, uri), Ok(b"/x".to_vec()), "{uri}");
+    }
+    for uri in ["/x", "https://a/x", "HTTPS://a:443/x"] {
+        assert_eq!(taken(Scheme::Https, uri), Ok(b"/x".to_vec()), "{uri}");
+    }
+    for uri in ["https://a/x", "HTTPS://a"] {
+        assert_eq!(taken(Scheme::Http, uri), Err(Refusal::TargetUnsecured), "{uri}");
+    }
+    for uri in ["http://a/x", "HTTP://a"] {
+        assert_eq!(taken(Scheme::Https, uri), Err(Refusal::TargetSecured), "{uri}");
+    }
+}

@@ -64,6 +64,9 @@ refusals! {
     /// The target is an absolute URI of the scheme `https`, and the connection is not secured
     /// (RFC 9110 §7.4).
     TargetUnsecured => MISDIRECTED_REQUEST, "target_unsecured";
+    /// The target is an absolute URI of the scheme `http`, and the connection is secured: it was meant
+    /// for another port (RFC 9110 §7.4).
+    TargetSecured => MISDIRECTED_REQUEST, "target_secured";
     /// The target's authority has no host, has userinfo, or is malformed (RFC 9110 §4.2).
     TargetAuthority => BAD_REQUEST, "target_authority";
     /// The first field line begins with whitespace (RFC 9112 §2.2).

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::bodies;
+use super::secure::Secure;
 use super::site::{INDEX, SMALL, large, other};
 use super::wire::Link;
 
@@ -120,6 +121,8 @@ enum Manner {
 pub(super) struct Client {
     asked: VecDeque<(usize, Exchange)>,
     manner: Manner,
+    /// Its TLS, if it speaks that.
+    secure: Option<Secure>,
     output: Vec<u8>,
     sent: usize,
     has_ended: bool,
@@ -141,7 +144,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(random: &mut fastrand::Rng) -> Self {
+    pub(super) fn new(secure: Option<Secure>, random: &mut fastrand::Rng) -> Self {
         let mut output = Vec::new();
         let mut asked = VecDeque::new();
         let mut parts = false;
@@ -151,10 +154,13 @@ impl Client {
                 break;
             }
             is_rude |= parts;
-            let exchange = match random.u8(..3) {
+            let mut exchange = match random.u8(..3) {
                 0 => bodies::exchange(random),
                 _ => EXCHANGES[random.usize(..EXCHANGES.len())].clone(),
             };
+            if secure.is_some() {
+                exchange.request = exchange.request.replace("http://", "https://").into();
+            }
             parts |= exchange.parts;
             output.extend_from_slice(exchange.request.as_bytes());
             asked.push_back((output.len(), exchange));
@@ -172,6 +178,7 @@ impl Client {
         Self {
             asked,
             manner,
+            secure,
             output,
             sent: 0,
             has_ended: false,
@@ -209,7 +216,10 @@ impl Client {
     /// answered.
     pub(super) fn drain(&mut self, wire: &Link) {
         self.is_drained = true;
-        let is_there = |(end, _): &(usize, Exchange)| *end as u64 <= wire.to_server.acked;
+        let is_there = |(end, _): &(usize, Exchange)| match &self.secure {
+            None => *end as u64 <= wire.to_server.acked,
+            Some(secure) => secure.has_arrived(*end, &wire.to_server),
+        };
         let has_all = wire.to_client.written == self.read as u64 && self.input.is_empty();
         if self.is_connected
             && has_all
@@ -228,6 +238,11 @@ impl Client {
     /// Whether it has had nothing to do with the server yet.
     pub(super) fn is_to_come(&self) -> bool {
         !self.is_connected
+    }
+
+    /// Whether it sends no more at some point, be it in the midst of a record.
+    fn is_silent(&self) -> bool {
+        self.secure.as_ref().is_some_and(Secure::is_silent)
     }
 
     /// Whether it reads no more at some point.
@@ -260,10 +275,19 @@ impl Client {
         let mut has_moved = false;
         if !self.has_ended {
             let rest = self.sent..self.sends_now().max(self.sent);
-            let taken = wire.to_server.write(&self.output[rest], random);
+            let plain = &self.output[rest];
+            let (taken, moved) = match &mut self.secure {
+                None => {
+                    let taken = wire.to_server.write(plain, random);
+                    (taken, taken > 0)
+                }
+                Some(secure) => secure.write(plain, &mut wire.to_server, random),
+            };
             self.sent += taken;
-            has_moved |= taken > 0;
-            if self.sent == self.sends() && self.is_to_end(wire) {
+            has_moved |= moved;
+            let ends = self.sent == self.sends() && self.is_to_end(wire);
+            let is_over = wire.to_client.is_over();
+            if ends && self.secure.as_mut().is_none_or(|secure| secure.end(is_over, random)) {
                 wire.to_server.end();
                 self.has_ended = true;
                 has_moved = true;
@@ -271,7 +295,10 @@ impl Client {
         }
         let is_choked = matches!(self.manner, Manner::Chokes(bytes) if self.read >= bytes);
         if !is_choked {
-            let taken = wire.to_client.read(&mut self.input, random);
+            let taken = match &mut self.secure {
+                None => wire.to_client.read(&mut self.input, random),
+                Some(secure) => secure.read(&mut self.input, &mut wire.to_client, random),
+            };
             self.read += taken;
             has_moved |= taken > 0;
             while self.read_answer() {}
@@ -313,10 +340,11 @@ impl Client {
             // It has begun, and cannot become a good one or does not come.
             Some((end, exchange)) if is_refused_early => {
                 let is_told = match status {
-                    // Its end may be under way for longer than a body may take.
+                    // Its end may be under way for longer than a head or a body may take.
                     408 => match self.manner {
+                        _ if self.is_silent() => true,
                         Manner::Stops(_) => true,
-                        Manner::Cuts(_) => self.is_within_body(),
+                        Manner::Cuts(_) => true,
                         _ => false,
                     },
                     400 => matches!(self.manner, Manner::Cuts(_)) && self.is_within_body(),
@@ -369,8 +397,12 @@ impl Client {
     }
 
     /// Once the server is done: was everything answered that had to be?
-    pub(super) fn judge(&self, wire: &Link) {
-        if wire.is_damaged || self.is_rude || self.chokes() {
+    /// `were_evicted`: handshakes have made room for others, perhaps this one's.
+    pub(super) fn judge(&self, wire: &Link, were_evicted: bool) {
+        if were_evicted && self.secure.is_some() && self.answered == 0 {
+            return;
+        }
+        if wire.is_damaged || self.is_rude || self.chokes() || self.is_silent() {
             return;
         }
         if matches!(self.manner, Manner::Resets(_)) && wire.is_broken() {
@@ -386,6 +418,8 @@ impl Client {
             assert!(crosses, "the server has broken it: {wire:?}");
             return;
         }
+        let ends_well = self.secure.as_ref().is_none_or(Secure::ends_well);
+        assert!(ends_well, "the end might as well be anybody's: {self:?} {wire:?}");
         assert!(self.input.is_empty(), "part of an answer: {}", self.input.escape_ascii());
         let is_unanswered = |(end, _): &(usize, Exchange)| *end <= self.sent;
         let may_be_left = self.is_last_said || self.is_drained;

@@ -3,7 +3,7 @@
 //! It shows that nothing between a request and its body's last byte needs the connection to itself:
 //! a response is pulled by whoever frames it, in pieces of its choice.
 
-use crate::files::{FileBody, Files, Now, Request};
+use crate::files::{Channel, FileBody, Files, Now, Request};
 use crate::http::{Body as _, FieldLines, Persistence, Pull};
 
 use super::site::{self, SMALL, START_S, large, read_at};
@@ -50,7 +50,7 @@ fn two_exchanges_take_turns_on_one_connection() {
                     persistence: Persistence::KeepAlive,
                     fields: FieldLines::NONE,
                 };
-                let site = files.site(None);
+                let site = files.site(None, Channel::Plain);
                 let reply = files.reply(site, &request, &now);
                 Stream { head: reply.head.as_slice().to_vec(), body: reply.body }
             })

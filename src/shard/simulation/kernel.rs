@@ -19,10 +19,11 @@ use crate::ring::{
     RecvError, SendBuf, SendError, Token, Wait,
 };
 use crate::shard::kernel::Kernel;
-use crate::sys::file::Residency;
+use crate::sys::file::{self, Residency};
 use crate::sys::ktls;
 use crate::sys::socket;
 
+use super::operation::{Held, Operation, Step};
 use super::site::{START_S, read_at};
 use super::world::{Shared, Socket, What};
 
@@ -44,49 +45,6 @@ pub(super) struct Simulated {
     /// By slot: the link whose connection has it.
     tenants: Vec<usize>,
     counters: Counters,
-}
-
-struct Operation {
-    generation: u32,
-    token: Token,
-    submitted: bool,
-    cancelled: bool,
-    what: Held,
-}
-
-enum Held {
-    Accept {
-        once: bool,
-    },
-    /// Starved while it waits for a provided buffer.
-    Recv {
-        socket: Rc<Socket>,
-        once: bool,
-        starved: bool,
-    },
-    Send {
-        socket: Rc<Socket>,
-        bufs: Vec<SendBuf>,
-        sent: usize,
-    },
-    Poll {
-        socket: Rc<Socket>,
-    },
-    Read {
-        file: Rc<OwnedFd>,
-        offset: u64,
-        bytes: usize,
-        lease: Option<Lease>,
-    },
-}
-
-/// What an operation comes to.
-enum Step {
-    Nothing,
-    /// It got on, without a word.
-    Moved,
-    More(Event<Socket>),
-    Last(Event<Socket>),
 }
 
 impl Simulated {
@@ -527,6 +485,23 @@ impl Kernel for Simulated {
             true => [Residency::Cold, Residency::Unknown][world.random.usize(..2)],
             false => [Residency::Warm, Residency::Memory][world.random.usize(..2)],
         }
+    }
+
+    fn read_nowait(
+        &self,
+        file: &OwnedFd,
+        buffer: &mut [u8],
+        offset: u64,
+    ) -> Result<usize, file::ReadError> {
+        let mut world = self.world.borrow_mut();
+        let passing = world.trouble.passing;
+        if world.chance(passing) {
+            return Err(file::ReadError::Cold);
+        }
+        let some = world.random.usize(1..=buffer.len());
+        let bytes = [some, buffer.len()][world.random.usize(..2)];
+        read_at(file, offset, &mut buffer[..bytes]);
+        Ok(bytes)
     }
 
     fn sendfile(

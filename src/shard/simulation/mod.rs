@@ -35,6 +35,8 @@ mod bodies;
 mod client;
 mod interleaved;
 mod kernel;
+mod operation;
+mod secure;
 mod server;
 mod site;
 mod wire;
@@ -47,6 +49,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use crate::metrics::Values;
 
 use client::Client;
+use secure::{CONFIGS, Secure};
 use server::Server;
 use wire::Link;
 use world::{Shared, Trouble, World};
@@ -109,6 +112,13 @@ fn is_all_reached(sum: &Values) {
         sum.drain_cut_off,
         sum.enobufs,
         sum.short_sends,
+        sum.handshakes_full,
+        sum.handshakes_delayed,
+        sum.handshakes_evicted,
+        sum.handshakes_abandoned,
+        sum.timeouts_handshake,
+        sum.tls_closed_by_peer,
+        sum.tls_truncated,
         sum.cancels,
     ];
     assert!(reached.iter().all(|&count| count > 0), "not reached: {sum:#?}");
@@ -146,6 +156,7 @@ struct Simulation {
     /// The round in which the server is given no time for a while, as a process that was stopped.
     pause_at: usize,
     delays: usize,
+    is_secure: bool,
 }
 
 impl Simulation {
@@ -155,7 +166,11 @@ impl Simulation {
         // A shard hands connections off only if it has very many.
         let clients = if shards == 2 { random.usize(18..40) } else { random.usize(1..7) };
         let world = World::new(shards, Trouble::draw(&mut random), random.fork());
-        let clients: Vec<_> = (0..clients).map(|_| Client::new(&mut random)).collect();
+        // A third of the simulations is over TLS, of either version.
+        let tls = CONFIGS.get(random.usize(..6));
+        let secure = |random: &mut _| tls.map(|(_, client)| Secure::new(client, random));
+        let clients: Vec<_> =
+            (0..clients).map(|_| Client::new(secure(&mut random), &mut random)).collect();
         let pauses = random.u8(..8) == 0;
         let links = clients.iter().map(|_| Link::new(pauses, &mut random)).collect();
         world.borrow_mut().links = links;
@@ -163,7 +178,8 @@ impl Simulation {
         if shards == 2 {
             config.limits.connections_per_shard = 100;
         }
-        let server = Server::new(&world, config, shards);
+        let is_secure = tls.is_some();
+        let server = Server::new(&world, config, tls.map(|(server, _)| server), shards);
         let sometime = |random: &mut fastrand::Rng, one_in| match random.u8(..one_in) {
             0 => random.usize(..400),
             _ => usize::MAX,
@@ -171,7 +187,7 @@ impl Simulation {
         let pause_at = if pauses { random.usize(..300) } else { usize::MAX };
         let drain_at = if pauses { usize::MAX } else { sometime(&mut random, 4) };
         let cut_at = drain_at.saturating_add(sometime(&mut random, 4));
-        Self { random, world, server, clients, drain_at, cut_at, pause_at, delays: 0 }
+        Self { random, world, server, clients, drain_at, cut_at, pause_at, delays: 0, is_secure }
     }
 
     /// From the first connection to the end of the last shard.
@@ -277,7 +293,7 @@ impl Simulation {
         for (client, link) in self.clients.iter().zip(&world.links) {
             if link.accepted {
                 assert!(link.closed, "a socket is left open: {client:?}");
-                client.judge(link);
+                client.judge(link, self.server.values().handshakes_evicted > 0);
             } else {
                 assert!(self.drain_at < usize::MAX, "never accepted: {client:?}");
             }
@@ -297,9 +313,11 @@ impl Simulation {
         let choking = self.clients.iter().filter(|client| client.chokes()).count() as u64;
         assert!(values.timeouts_write_stall <= choking, "somebody was cut off who was reading");
         let written: u64 = world.links.iter().map(|link| link.to_client.written).sum();
-        assert!(written <= values.bytes_sent, "more was sent than was counted");
-        if !world.links.iter().any(|link| link.is_damaged || link.is_broken()) {
-            assert_eq!(written, values.bytes_sent);
+        let sent = if self.is_secure { values.tls_bytes_sealed } else { values.bytes_sent };
+        assert!(written <= sent, "more was sent than was counted");
+        let are_cut = values.timeouts_handshake + values.handshakes_evicted > 0;
+        if !are_cut && !world.links.iter().any(|link| link.is_damaged || link.is_broken()) {
+            assert_eq!(written, sent);
         }
     }
 }

@@ -4,11 +4,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustls::ServerConfig;
+
 use crate::config::Config;
 use crate::metrics::{Counters, Values};
 use crate::ring::Wait;
 use crate::shard::draining::Draining;
+use crate::shard::tests::plain;
 use crate::shard::{Assignment, Inboxes, Kernel as _, Letter, Shard};
+use crate::tls::Contexts;
 
 use super::kernel::Simulated;
 use super::world::{Shared, Socket, What};
@@ -43,10 +47,16 @@ struct Served {
 }
 
 impl Server {
-    pub(super) fn new(world: &Shared, config: Config, shards: usize) -> Self {
+    pub(super) fn new(
+        world: &Shared,
+        config: Config,
+        tls: Option<&Arc<ServerConfig>>,
+        shards: usize,
+    ) -> Self {
         let config = Arc::new(config);
         let kernel =
             |index| Simulated::new(world, index, &config.ring, config.transfer.cold_window_bytes);
+        let material = plain(&config);
         let mut shards: Vec<_> = (0..shards)
             .map(|index| {
                 let counters = Arc::new(Counters::default());
@@ -58,9 +68,16 @@ impl Server {
                     steered: false,
                     listeners: vec![listener],
                     counters: Arc::clone(&counters),
+                    material: Arc::clone(&material),
+                    kernel_may_seal: false,
+                    worker: None,
                 };
                 let shard = Shard::on(kernel(index), Arc::clone(&config), assignment);
-                let shard = Some(shard.expect("the site is there"));
+                let mut shard = shard.expect("the site is there");
+                if let Some(tls) = tls {
+                    shard.contexts = Contexts::of_config(Arc::clone(tls));
+                }
+                let shard = Some(shard);
                 Served { shard, counters, wait: Wait::No, due_ms: 0, after: (0, 0), quiet_turns: 0 }
             })
             .collect();

@@ -74,6 +74,9 @@ pub(super) fn config(random: &mut fastrand::Rng) -> Config {
     // Longer than all pauses of a peer.
     config.timeouts.linger = Duration::from_secs(8);
     config.transfer.quantum_bytes = [700, 5000, 1 << 20][random.usize(..3)];
+    config.tls.handshakes = [1, 3, 1024][random.usize(..3)];
+    config.tls.handshakes_per_turn = random.usize(1..5);
+    config.transfer.sealed_quantum_bytes = [900, 7000][random.usize(..2)];
     config.transfer.cold_window_bytes = [500, 4096, 1 << 16][random.usize(..3)];
     config.ring.recv_buffers = [1, 2, 16][random.usize(..3)];
     config.ring.recv_buffer_bytes = [16, 100, 4096][random.usize(..3)];

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use onering::config::{Config, Limits};
-use onering::files::{Files, Now, Reply, SiteId};
+use onering::files::{Channel, Files, Now, Reply, SiteId};
 use onering::http::{
     Awaiting, Body as _, Connection, HeadLimits, Persistence, Pull, RequestBody, RequestLimits,
     Status, Take,
@@ -91,7 +91,12 @@ impl Machine {
                     if is_declined {
                         connection.decline_body();
                     }
-                    *held = Some(self.files.answer(&head, connection.persistence(), &self.now));
+                    *held = Some(self.files.answer(
+                        &head,
+                        connection.persistence(),
+                        Channel::Plain,
+                        &self.now,
+                    ));
                     let is_whole = is_declined || head.body == RequestBody::None;
                     (head.bytes, held.take_if(|_| is_whole))
                 }

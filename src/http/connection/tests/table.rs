@@ -148,7 +148,7 @@ fn begun_body() -> Reading {
 /// The table: what an event says and where it leads.
 fn expected(before: Connection, event: Event) -> (Said, Connection) {
     use Event::*;
-    let Connection { reading, writing, ended, draining } = before;
+    let Connection { reading, writing, ended, draining, .. } = before;
     let to = |reading, writing| Connection { reading, writing, ..before };
     let done = Reading::Done;
     let is_last = draining || writing == LAST_ANSWER;
@@ -207,8 +207,12 @@ fn states() -> impl Iterator<Item = Connection> {
     let readings = [FRESH, BETWEEN, body(RequestBody::Chunked), Reading::Done];
     readings.into_iter().flat_map(|reading| {
         [Writing::Idle, ANSWER, LAST_ANSWER].into_iter().flat_map(move |writing| {
-            [(false, false), (false, true), (true, false), (true, true)]
-                .map(move |(ended, draining)| Connection { reading, writing, ended, draining })
+            [(false, false), (false, true), (true, false), (true, true)].map(
+                move |(ended, draining)| {
+                    let scheme = Scheme::Http;
+                    Connection { scheme, reading, writing, ended, draining }
+                },
+            )
         })
     })
 }
@@ -228,7 +232,7 @@ fn the_table_holds_for_every_state_and_event() {
 fn every_state_awaits_something() {
     use Awaiting::{Answer, Body, Close, FirstHead, Head, NextRequest};
     for state in states() {
-        let Connection { reading, writing, ended, draining } = state;
+        let Connection { reading, writing, ended, draining, .. } = state;
         let (without_input, with_input) = match (reading, writing) {
             (Reading::Body(_), _) => (Body, Body),
             (_, Writing::Answer { .. }) => (Answer, Answer),
