@@ -19,7 +19,9 @@ fn settings(ktls: &str) -> Option<String> {
         skip(&why.to_string());
         return None;
     }
-    Some(format!("ktls = \"{ktls}\"\nktls_from = \"64KiB\"\n"))
+    // A machine may stand still for longer than a connection may usually be idle.
+    let patience = "[timeouts]\nidle = \"10m\"\nhead = \"10m\"\nhandshake = \"10m\"\n";
+    Some(format!("ktls = \"{ktls}\"\nktls_from = \"64KiB\"\n{patience}"))
 }
 
 /// A server of a file of a mebibyte and a small one, and what the large one holds.
