@@ -41,6 +41,10 @@
 //!    buffer of the connection's own, so that no peer can hold shared memory by being slow.
 //!    A body that follows is taken where it lies, and thrown away, for files want none: it is never
 //!    copied. The answer is made before it and held until its end.
+//!    On a listener with TLS the bytes are records: [`tls`] has rustls do the handshake, one record at a
+//!    time, and opens what follows where it was received; what it finds goes the same way as a plain
+//!    peer's bytes. Flights of handshakes are worked on a few a turn, and by a thread of its own where
+//!    the key is slow, so that others are served in between.
 //! 4. The target is looked up in the shard's [`files`]. A hit skips decoding, open and stat. The
 //!    entry says how it is sent: *inline* (head and body in one ready buffer, one send on the
 //!    ring) or *file*. Conditions, ranges and accepted codings are judged against the entry. What the
@@ -50,6 +54,9 @@
 //!    thread. Cold: the ring reads a window into a registered buffer, of which the socket is given
 //!    as much as it takes. The thread does not wait for a disk, save where pages between those
 //!    bytes are missing or are evicted between the question and the call.
+//!    For a TLS peer the answer is sealed first: head and body into records in a buffer that is used again
+//!    and again, a quantum of a file read and sealed at a time. From its first large body on the kernel
+//!    seals (kTLS), where it can; then the body goes by sendfile(2) as before.
 //! 6. The loop enters the kernel once a turn: everything that the turn has queued goes in,
 //!    everything that has completed comes out.
 //!
@@ -91,6 +98,19 @@
 //!   five when the question was asked again after 16 MiB.
 //! - *A multishot accept only far below the limit of connections*: it brings the whole queue before
 //!   it can be cancelled.
+
+//! - *rustls does the handshake and no record after it.* Its secrets go to a record layer of our own
+//!   (aws-lc below), so that there is one path with and without kTLS: no queues, one copy, one allocation
+//!   for each send, head and body in one record. 1 KiB takes 7.3 µs of CPU over TLS, 100 KiB 67 µs, against
+//!   15.8 and 154 µs of nginx, and an idle connection 4.1 KiB of memory against 15.4. rustls's own
+//!   encrypters cannot be used for it: aws-lc's refuse to begin at a number other than zero.
+//! - *Only keys that take milliseconds go to a worker.* Beside eight peers that do nothing but handshakes,
+//!   half of the plain requests were answered within 3.4 ms with RSA-4096 on the shard and 0.1 ms with the
+//!   worker, at as many handshakes; with RSA-2048 1.1 and 0.2 ms, but a quarter of the handshakes is lost
+//!   to the ways between threads; with P-256 0.26 ms on the shard.
+//! - *A TLS connection's end is never cut short.* The peer's close_notify would meet a closed socket, whose
+//!   reset can take the answer along; and shutdown(2) of one that the kernel seals loses what TCP has not
+//!   had room for (32 KiB accepted, 16 arrive; 6.1 and 6.12): it is waited for.
 
 pub mod sys;
 

@@ -220,6 +220,32 @@ ring_counters!(counters {
     tls_key_updates,
     /// Ends that a peer could not be told of because its socket had no room.
     tls_close_unsent,
+    /// Tickets made. Like what follows about sessions, brought up to date once a second.
+    tickets_issued,
+    /// Tickets that were opened, and whose session may be resumed.
+    tickets_accepted,
+    /// Tickets that no key of ours opens by now, or ever did.
+    tickets_unknown,
+    /// Tickets that name a key of ours, which does not open them.
+    tickets_forged,
+    /// Sessions that are too large for a ticket: a client's chain.
+    tickets_too_large,
+    /// Sessions in the cache. A gauge; like what follows, of all shards together, and counted by the first.
+    session_cache_entries,
+    /// Sessions that the cache has room for. A gauge.
+    session_cache_capacity,
+    /// Look-ups in the session cache that found a session.
+    session_cache_hits,
+    /// Look-ups in the session cache that found none.
+    session_cache_misses,
+    /// Sessions that made room for others.
+    session_cache_evictions,
+    /// Sessions whose time was over.
+    session_cache_expirations,
+    /// Sessions that were not kept because they are too large: a client's chain.
+    session_cache_too_large,
+    /// Times that a shard had to wait for another to copy a session.
+    session_cache_contended,
     /// Bytes of TLS records that were sealed by us and handed to the kernel.
     tls_bytes_sealed,
     /// Connections whose encryption the kernel took over.

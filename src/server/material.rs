@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::sys::clock;
 use crate::tls::clock::Clock;
 use crate::tls::{Material, Problems, Resumption, Severity};
@@ -31,6 +31,10 @@ pub(super) fn start(config: &Config) -> Result<Material, Error> {
 fn load(config: &Config, problems: &mut Problems) -> Option<Material> {
     let now_s = clock::realtime_s();
     let clock = Arc::new(Clock::at(now_s));
-    let resumption = Resumption::new(&config.tls, config.cpus.len(), clock, problems);
+    let speaks_tls = config.listeners.iter().any(|listener| listener.tls.is_some());
+    // A server without TLS has no memory for sessions.
+    let session_cache_entries = if speaks_tls { config.tls.session_cache_entries } else { 0 };
+    let tls = config::Tls { session_cache_entries, ..config.tls.clone() };
+    let resumption = Resumption::new(&tls, config.cpus.len(), clock, problems);
     Material::load(config, &Arc::new(resumption?), None, now_s as i64, problems)
 }

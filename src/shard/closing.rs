@@ -51,11 +51,14 @@ pub(super) fn due_ms<S>(config: &Config, connection: &Connection<S>) -> u64 {
 impl<K: Kernel> Shard<K> {
     /// After anything has happened to a connection: what does it wait for now, and until when?
     pub(super) fn settle(&mut self, token: Token) {
-        self.flush(token);
         let connection = &mut self.connections[token.slot as usize];
         if connection.phase != Phase::Open {
             return;
         }
+        if let Transport::Tls(_) = connection.transport {
+            self.flush(token);
+        }
+        let connection = &mut self.connections[token.slot as usize];
         let awaiting = match connection.writing {
             Writing::Idle => connection.http.awaiting(connection.has_input()),
             Writing::Answers { .. } | Writing::Body { .. } | Writing::Flushing => Awaiting::Answer,

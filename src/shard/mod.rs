@@ -221,6 +221,7 @@ impl<K: Kernel> Shard<K> {
         while !self.drained() {
             self.turn(self.patience())?;
         }
+        self.publish_sessions();
         Ok(())
     }
 
@@ -250,6 +251,29 @@ impl<K: Kernel> Shard<K> {
         self.resumption.clock().tick(self.now.unix_s);
         if let Some(cache) = self.resumption.cache() {
             cache.sweep();
+        }
+        self.publish_sessions();
+    }
+
+    /// Shows what has become of sessions. It adds up what others write, which takes its time.
+    fn publish_sessions(&self) {
+        let counters = &self.assignment.counters;
+        let tickets = self.tickets.values();
+        counters.tickets_issued.set(tickets.issued);
+        counters.tickets_accepted.set(tickets.accepted);
+        counters.tickets_unknown.set(tickets.unknown);
+        counters.tickets_forged.set(tickets.forged);
+        counters.tickets_too_large.set(tickets.too_large);
+        if let (0, Some(cache)) = (self.assignment.index, self.resumption.cache()) {
+            let sessions = cache.values();
+            counters.session_cache_entries.set(sessions.entries);
+            counters.session_cache_capacity.set(sessions.capacity);
+            counters.session_cache_hits.set(sessions.hits);
+            counters.session_cache_misses.set(sessions.misses);
+            counters.session_cache_evictions.set(sessions.evictions);
+            counters.session_cache_expirations.set(sessions.expirations);
+            counters.session_cache_too_large.set(sessions.too_large);
+            counters.session_cache_contended.set(sessions.contended);
         }
     }
 

@@ -23,7 +23,7 @@ impl<K: Kernel> Shard<K> {
     /// Whether the kernel seals the body under way; has it do so from here on if that is worth it.
     pub(super) fn kernel_seals(&mut self, token: Token) -> bool {
         let connection = &mut self.connections[token.slot as usize];
-        let (Transport::Tls(tls), Writing::Body { exchange, step: Step::Ready }) =
+        let (Transport::Tls(tls), Writing::Body { exchange, .. }) =
             (&mut connection.transport, &connection.writing)
         else {
             return !connection.transport.seals();
@@ -34,9 +34,9 @@ impl<K: Kernel> Shard<K> {
             Sending::Records { kernel_may: false } => return false,
             Sending::Records { kernel_may: true } => {}
         }
-        // What we have sealed goes first: it is the next quantum's.
-        if !tls.outbound.is_empty() || exchange.body.left_bytes() < self.config.tls.ktls_from_bytes
-        {
+        // What we have sealed goes first, with a quantum of our own.
+        let is_quiet = tls.outbound.is_empty() && tls.in_flight.is_none();
+        if !is_quiet || exchange.body.left_bytes() < self.config.tls.ktls_from_bytes {
             return false;
         }
         let Some(keys) = session.transmit_secrets() else { return false };

@@ -82,7 +82,9 @@ impl<K: Kernel> Shard<K> {
         let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange, .. } = &connection.writing else { return };
         let moved_bytes = left_bytes - exchange.left_bytes();
-        self.given_to_kernel(token, moved_bytes);
+        if let Transport::Tls(_) = connection.transport {
+            self.given_to_kernel(token, moved_bytes);
+        }
         let connection = &mut self.connections[token.slot as usize];
         let Writing::Body { exchange, step } = &mut connection.writing else { return };
         let counters = &self.assignment.counters;

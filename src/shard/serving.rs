@@ -222,7 +222,9 @@ impl<K: Kernel> Shard<K> {
                 }
                 connection.in_flight += 1;
                 connection.writing = Writing::Answers { then };
-                self.given_to_kernel(token, bytes);
+                if let Transport::Tls(_) = connection.transport {
+                    self.given_to_kernel(token, bytes);
+                }
             }
         }
     }

@@ -91,6 +91,7 @@ pub(super) enum Sending {
 
 impl Transport {
     /// Whether answers must be sealed before they are sent.
+    #[inline]
     pub(super) fn seals(&self) -> bool {
         match self {
             Transport::Plain => false,
@@ -101,6 +102,7 @@ impl Transport {
     }
 
     /// Whether no request can have come yet.
+    #[inline]
     pub(super) fn is_handshaking(&self) -> bool {
         match self {
             Transport::Plain => false,
@@ -114,6 +116,7 @@ impl Transport {
     }
 
     /// Whether more bytes can be made use of now.
+    #[inline]
     pub(super) fn takes_more(&self) -> bool {
         match self {
             Transport::Plain => true,
@@ -125,6 +128,7 @@ impl Transport {
     }
 
     /// Whether bytes have come of a record that is not whole.
+    #[inline]
     pub(super) fn has_inbound(&self) -> bool {
         match self {
             Transport::Plain => false,

@@ -30,6 +30,10 @@ use super::seal::{Gather, Sealer};
 /// Records of the last allowed ones that are kept for alerts and a KeyUpdate.
 const RESERVED_RECORDS: u64 = 8;
 
+/// What is sealed at once and is no longer than this is one record, however few bytes were sent before:
+/// its packets fit any congestion window, and come together.
+const WHOLE_BYTES: usize = 4096;
+
 /// A KeyUpdate that asks for none in return (RFC 8446 §4.6.3).
 const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
 
@@ -219,11 +223,13 @@ impl Session {
         let Transmit::Own { sealer, .. } = &self.transmit else { return Err(Fault::Closed) };
         out.reserve(left + records * sealer.overhead_bytes());
         let mut plain = Gather::new(plain);
+        let is_whole = left <= WHOLE_BYTES;
         while left > 0 {
             if self.is_used_up() {
                 self.update_keys(out)?;
             }
-            let bytes = self.sizes.next_bytes(self.sent_bytes).min(left);
+            let most = if is_whole { left } else { self.sizes.next_bytes(self.sent_bytes) };
+            let bytes = most.min(left);
             self.seal_record(content, &mut plain, bytes, out)?;
             self.sent_bytes = self.sent_bytes.saturating_add(bytes);
             left -= bytes;

@@ -8,7 +8,14 @@ mod counting;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use counting::{Counting, count_here};
 use support::in_process::InProcess;
@@ -161,6 +168,70 @@ fn warm_downloads_allocate_nothing() {
             assert_eq!(client.response().body.len(), bytes);
         });
         assert_eq!(warm, 0, "{path}");
+    }
+    counted.stop();
+}
+
+/// A client that speaks TLS, and believes whom it is told to.
+fn secure(address: SocketAddr, certificate: CertificateDer<'static>) -> Secure {
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate).expect("it is a certificate");
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("there are suites")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = "localhost".try_into().expect("it is a name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("it can be made");
+    StreamOwned::new(connection, TcpStream::connect(address).expect("it listens"))
+}
+
+type Secure = StreamOwned<ClientConnection, TcpStream>;
+
+/// What is sent once is allocated once: the count of a buffer that is used again and again.
+#[test]
+fn warm_requests_over_tls_allocate_once_for_each_send() {
+    let site = Site::with("small", "small\n");
+    site.write("100k", pattern(100 << 10));
+    let key =
+        rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("keys can be made");
+    let directory = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("c.pem"), key.cert.pem()).expect("there is room");
+    std::fs::write(path("k.pem"), key.signing_key.serialize_pem()).expect("there is room");
+    let (chain, private) = (path("c.pem"), path("k.pem"));
+    let settings = format!(
+        "[tls]\nktls = \"off\"\ncertificates = [{{ cert = {chain:?}, key = {private:?} }}]"
+    );
+    let counted = Counted::told(&site, &settings);
+    let mut client = secure(counted.shard.tls_address(), key.cert.der().clone());
+    // The most that a send of the body brings, and how often it is asked for.
+    for (path, bytes, sends) in [("/small", 6, 1), ("/100k", 100 << 10, 3)] {
+        let times = repeats(1000);
+        let request = get(path);
+        let mut fetch = || {
+            client.write_all(request.as_bytes()).expect("it is connected");
+            let mut answer = Vec::new();
+            let end = loop {
+                let mut piece = [0; 16 << 10];
+                let count = client.read(&mut piece).expect("it answers");
+                answer.extend_from_slice(&piece[..count]);
+                if let Some(end) = answer.windows(4).position(|end| end == b"\r\n\r\n") {
+                    break end + 4;
+                }
+            };
+            while answer.len() < end + bytes {
+                let mut piece = [0; 16 << 10];
+                let count = client.read(&mut piece).expect("it answers");
+                answer.extend_from_slice(&piece[..count]);
+            }
+        };
+        (0..times).for_each(|_| fetch());
+        let before = counted.count.load(Ordering::Relaxed);
+        (0..times).for_each(|_| fetch());
+        let allocations = counted.count.load(Ordering::Relaxed) - before;
+        let most = (times * sends) as u64;
+        assert!(allocations <= most, "{path}: {allocations} allocations, {most} sends");
     }
     counted.stop();
 }

@@ -21,6 +21,7 @@ use super::server::unused_address;
 /// A shard on a thread of its own. To be stopped.
 pub(crate) struct InProcess {
     address: SocketAddr,
+    tls_address: SocketAddr,
     inbox: Arc<Inbox>,
     thread: JoinHandle<io::Result<()>>,
     /// What it has counted so far.
@@ -54,7 +55,13 @@ impl InProcess {
         let address = unused_address();
         let text = format!("[[site]]\nroot = {:?}\n{settings}\n", site.path(""));
         let file = File { path: Path::new("in-process.toml"), text: &text };
-        let overrides = Overrides { listen: vec![address], ..Overrides::default() };
+        // A second listener, which speaks TLS with a certificate of its own making.
+        let tls_address = unused_address();
+        let overrides = Overrides {
+            listen: vec![address],
+            tls_listen: vec![tls_address],
+            ..Overrides::default()
+        };
         let facts = Facts { allowed_cpus: vec![0], nofile: 1024 };
         let config = config::resolve(Some(file), &overrides, &facts).expect("good settings");
         let registry = Registry::bind(&config).expect("an address of our own");
@@ -80,11 +87,16 @@ impl InProcess {
         let inbox = inbox.recv().expect("the shard is made");
         let setup = Setup { entries: 64, recv_buffers: 1, ..Setup::default() };
         let ring = Ring::new(&setup).expect("there is io_uring");
-        InProcess { address, inbox, thread, counters, ring, _registry: registry }
+        InProcess { address, tls_address, inbox, thread, counters, ring, _registry: registry }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it speaks TLS, with a certificate that it has made itself unless the settings name one.
+    pub(crate) fn tls_address(&self) -> SocketAddr {
+        self.tls_address
     }
 
     /// Has it drain, and waits for its end.
