@@ -73,6 +73,11 @@ impl<S: Read + Write> Client<S> {
         &self.stream
     }
 
+    /// Nothing but the stream: what was received and not taken is gone.
+    pub(crate) fn into_stream(self) -> S {
+        self.stream
+    }
+
     /// The same, to read from or to write to.
     pub(crate) fn stream_mut(&mut self) -> &mut S {
         &mut self.stream
