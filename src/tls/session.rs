@@ -50,6 +50,7 @@ pub struct RecordSizes {
     small_bytes: usize,
     large_bytes: usize,
     small_until_bytes: usize,
+    whole_bytes: usize,
 }
 
 impl RecordSizes {
@@ -62,6 +63,7 @@ impl RecordSizes {
             small_bytes: possible(small_bytes),
             large_bytes: possible(large_bytes),
             small_until_bytes,
+            whole_bytes: 0,
         }
     }
 
@@ -77,6 +79,9 @@ impl RecordSizes {
 
     /// How many records `bytes` make.
     fn records(self, sent_bytes: usize, bytes: usize) -> usize {
+        if bytes <= self.whole_bytes {
+            return 1;
+        }
         let small = self.small_until_bytes.saturating_sub(sent_bytes).div_ceil(self.small_bytes);
         match bytes.checked_sub(small.saturating_mul(self.small_bytes)) {
             Some(rest) => small + rest.div_ceil(self.large_bytes),
@@ -89,7 +94,8 @@ impl Default for RecordSizes {
     /// 1369 bytes fill a segment of Ethernet under IPv6 with any options of TCP, 64 KiB are about what a
     /// congestion window has grown to after two round trips.
     fn default() -> RecordSizes {
-        RecordSizes::new(1369, PLAIN_BYTES_MAX, 64 * 1024)
+        let sizes = RecordSizes::new(1369, PLAIN_BYTES_MAX, 64 * 1024);
+        RecordSizes { whole_bytes: WHOLE_BYTES, ..sizes }
     }
 }
 
@@ -230,7 +236,7 @@ impl Session {
         let Transmit::Own { sealer, .. } = &self.transmit else { return Err(Fault::Closed) };
         out.reserve(left + records * sealer.overhead_bytes());
         let mut plain = Gather::new(plain);
-        let is_whole = left <= WHOLE_BYTES;
+        let is_whole = left <= self.sizes.whole_bytes;
         while left > 0 {
             if self.is_used_up() {
                 self.update_keys(out)?;

@@ -52,7 +52,7 @@ fn downloads_are_whole(ktls: &str) {
     for download in 0..downloads {
         let suite = SUITES[download % SUITES.len()];
         let pace = if download % 2 == 0 { Pace::Fast } else { Pace::Slow };
-        let mut client = Client::secure(address, suite, pace);
+        let mut client = Client::paced(address, suite, pace);
         if download % 4 < 2 {
             large_ones += 1;
             let response = client.get("/large");
@@ -91,7 +91,7 @@ fn answers_come_in_their_order(ktls: &str) {
     let Some(settings) = settings(ktls) else { return };
     let (server, address, _site, large) = serve(&settings);
     for suite in SUITES {
-        let mut client = Client::secure(address, suite, Pace::Slow);
+        let mut client = Client::paced(address, suite, Pace::Slow);
         let request = |path: &str, fields: &str| {
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n")
         };
@@ -142,7 +142,7 @@ fn a_peer_may_change_its_keys(ktls: &str) {
     let (server, address, _site, large) = serve(&settings);
     let ends_then = ktls == "on" && !ktls::available().is_ok_and(|support| support.rekey);
     for suite in SUITES.into_iter().filter(|suite| suite.tls13().is_some()) {
-        let mut client = Client::secure(address, suite, Pace::Fast);
+        let mut client = Client::paced(address, suite, Pace::Fast);
         assert_eq!(client.get("/small").body, b"small\n");
         client.update_keys();
         assert_eq!(client.get("/small").body, b"small\n");
@@ -184,7 +184,7 @@ fn a_last_answer_is_whole(ktls: &str) {
     let (server, address, _site, large) = serve(&settings);
     for suite in [SUITES[0], SUITES[3]] {
         for bytes in [65_536, 300_000, MIB] {
-            let mut client = Client::secure(address, suite, Pace::Slow);
+            let mut client = Client::paced(address, suite, Pace::Slow);
             client.send(format!(
                 "GET /large HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-{}\r\n\
                  Connection: close\r\n\r\n",

@@ -139,7 +139,7 @@ impl Write for Paced {
 impl Client<Stream> {
     /// One that speaks one suite only.
     #[track_caller]
-    pub(crate) fn secure(address: SocketAddr, suite: SupportedCipherSuite, pace: Pace) -> Self {
+    pub(crate) fn paced(address: SocketAddr, suite: SupportedCipherSuite, pace: Pace) -> Self {
         let plain = match pace {
             Pace::Fast => Client::connect(address),
             Pace::Slow => Client::narrow(address, 16 << 10),

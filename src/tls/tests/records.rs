@@ -47,6 +47,18 @@ fn records_are_small_at_first_and_after_a_pause() {
 }
 
 #[test]
+fn a_small_answer_is_one_record_from_the_start() {
+    let mut client =
+        Client::new(client_config(&[aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256]));
+    let mut session = shake(&mut client, server_config(), &Options::default()).unwrap();
+    for (bytes, expected) in [(4096, &[4096][..]), (4097, &[1369, 1369, 1359])] {
+        let out = seal_data(&mut session, &noise(bytes));
+        assert_eq!(lengths(&out, 22), expected);
+        assert_eq!(client.receive(&out).unwrap(), noise(bytes));
+    }
+}
+
+#[test]
 fn lengths_that_no_record_can_have_are_mended() {
     const LONGEST: usize = PLAIN_BYTES_MAX;
     for (sizes, bytes) in [
