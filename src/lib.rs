@@ -98,7 +98,6 @@
 //!   five when the question was asked again after 16 MiB.
 //! - *A multishot accept only far below the limit of connections*: it brings the whole queue before
 //!   it can be cancelled.
-
 //! - *rustls does the handshake and no record after it.* Its secrets go to a record layer of our own
 //!   (aws-lc below), so that there is one path with and without kTLS: no queues, one copy, one allocation
 //!   for each send, head and body in one record. 1 KiB takes 7.3 µs of CPU over TLS, 100 KiB 67 µs, against

@@ -206,6 +206,8 @@ ring_counters!(counters {
     tls_oversized_handshakes,
     /// Of these, such as sent on and on, and no data.
     tls_unproductive,
+    /// Of these, such as came when too many handshakes waited for a worker (`tls.handshakes`).
+    tls_overloaded,
     /// Of these, such as gave up themselves, and said so.
     tls_peer_alerts,
     /// Of these, such as had sent all that one key may seal.

@@ -99,7 +99,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
 
     let material = Arc::new(material::start(&config)?);
     let kernel_may_seal = kernel_may_seal(&config)?;
-    let (worker, jobs) = Worker::new();
+    let (worker, jobs) = Worker::new(config.tls.handshakes);
     let mut shards = Vec::new();
     for (index, &cpu) in config.cpus.iter().enumerate() {
         let assignment = Assignment {
@@ -118,8 +118,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     drop(ends);
     drop(worker);
     let inboxes = introduce(&shards)?;
-    let worker = Worker::start(jobs, Arc::clone(&inboxes))
-        .map_err(missing("no thread for handshakes with slow keys"))?;
+    let worker = Worker::start(jobs, Arc::clone(&inboxes))?;
     ready(&registry);
 
     let mut tell = |letter: fn() -> Letter| {

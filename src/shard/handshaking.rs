@@ -10,9 +10,10 @@ use std::collections::VecDeque;
 
 use crate::files::Channel;
 use crate::ring::Token;
-use crate::tls::{Handshake, Progress};
+use crate::tls::{Fault, Handshake, Progress};
 
 use super::Shard;
+use super::closing::due_ms;
 use super::kernel::Kernel;
 use super::transport::{Sending, Stage, Tls, Transport, Turn};
 use super::worker::Job;
@@ -89,7 +90,12 @@ impl<K: Kernel> Shard<K> {
                 std::mem::replace(&mut tls.stage, Stage::Away)
         {
             self.assignment.counters.handshakes_sent_away.add(1);
-            return worker.give(Job { shard: self.assignment.index, token, handshake });
+            let job = Job { shard: self.assignment.index, token, handshake };
+            if let Err(Job { handshake, .. }) = worker.give(job) {
+                tls.stage = Stage::Handshaking { handshake, turn: Turn::Ours };
+                self.fail(token, Fault::Overloaded);
+            }
+            return;
         }
         let Stage::Handshaking { handshake, .. } = &mut tls.stage else { return };
         let progress = handshake.advance();
@@ -164,6 +170,7 @@ impl<K: Kernel> Shard<K> {
                         tls.stage = Stage::Open { session: Box::new(session), sending };
                         // From here on the first request is waited for.
                         connection.since_ms = now_ms;
+                        self.wheel.schedule(token.slot, due_ms(&self.config, connection));
                         self.handshake_over(token);
                     }
                     Err(fault) => self.fail(token, fault),

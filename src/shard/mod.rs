@@ -82,6 +82,9 @@ pub enum StartError {
     /// The ring's descriptor could not be duplicated for the inbox.
     #[error("no descriptor for an inbox: {0}\n  fix: ulimit -n 65536")]
     Inbox(io::Error),
+    /// There is no thread for handshakes with slow keys.
+    #[error("no thread for handshakes with slow keys: {0}\n  fix: ulimit -u 4096")]
+    Worker(io::Error),
 }
 
 /// What a shard is given to work with.

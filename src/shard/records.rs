@@ -7,6 +7,7 @@
 
 use std::rc::Rc;
 
+use crate::http::Awaiting;
 use crate::metrics::Counters;
 use crate::ring::{RecvBuf, SendBuf, Token};
 use crate::sys::socket::SendError;
@@ -20,6 +21,15 @@ use super::transport::{Sending, Stage, Tls, Transport};
 
 /// The type of a record with an alert.
 const ALERT: u8 = Content::Alert as u8;
+
+/// Bytes of records that may wait behind an answer under way, when the peer wants more of them. It reads
+/// nothing then, and would have us keep a KeyUpdate for each of its own.
+const UNSENT_BYTES_MAX: usize = 16 * 1024;
+
+/// After how long without an answer a connection begins with small records again: TCP, too, sends but
+/// little at once after a pause that is longer than its timeout (RFC 5681 §4.1), which is 1 s at first
+/// (RFC 6298 §2).
+const PAUSE_MS: u64 = 1000;
 
 /// Answers that are gathered into records together.
 const GATHERED: usize = 16;
@@ -68,7 +78,9 @@ impl<K: Kernel> Shard<K> {
             return;
         }
         let is_idle = matches!(connection.writing, Writing::Idle);
-        if is_idle && !connection.input.is_empty() && !connection.transport.is_handshaking() {
+        // The end of the peer's side may cut a body off.
+        let has_input = !connection.input.is_empty() || connection.has_ended;
+        if is_idle && has_input && !connection.transport.is_handshaking() {
             self.serve_input(token);
         } else {
             self.go_on(token);
@@ -137,14 +149,17 @@ impl<K: Kernel> Shard<K> {
         let counters = &self.assignment.counters;
         match opened {
             Ok(Opened::Data(range)) => {
+                self.mind_pause(token);
                 self.take_in(token, &record[range]);
             }
             Ok(Opened::Nothing) => {}
             Ok(Opened::Closed) => {
-                counters.tls_closed_by_peer.add(1);
-                let connection = self.connection(token);
-                connection.has_ended = true;
-                connection.http.peer_ended();
+                let connection = &mut self.connections[token.slot as usize];
+                // Whatever records follow are closed as well.
+                if !std::mem::replace(&mut connection.has_ended, true) {
+                    counters.tls_closed_by_peer.add(1);
+                    connection.http.peer_ended();
+                }
             }
             Ok(Opened::Renegotiation) => {
                 counters.tls_renegotiations.add(1);
@@ -160,6 +175,18 @@ impl<K: Kernel> Shard<K> {
         }
     }
 
+    /// Has records be small again when a request comes after a pause.
+    fn mind_pause(&mut self, token: Token) {
+        let now_ms = self.now.monotonic_ms;
+        let connection = self.connection(token);
+        if connection.awaiting == Awaiting::NextRequest
+            && now_ms.saturating_sub(connection.since_ms) >= PAUSE_MS
+            && let Some(session) = connection.transport.tls().and_then(Tls::session)
+        {
+            session.paused();
+        }
+    }
+
     /// Makes an answer to something that is TLS's own affair; it leaves with whatever is sent next. The
     /// kernel cannot take other keys: a connection that it seals ends with the answer under way.
     fn answer_peer(
@@ -172,6 +199,9 @@ impl<K: Kernel> Shard<K> {
         let Stage::Open { session, sending } = &mut tls.stage else { return };
         match sending {
             Sending::Records { .. } if tls.is_notified => {}
+            Sending::Records { .. } if tls.outbound.len() > UNSENT_BYTES_MAX => {
+                self.fail(token, Fault::Unproductive);
+            }
             Sending::Records { .. } => {
                 if let Err(fault) = make(session, &mut tls.outbound) {
                     self.fail(token, fault);
@@ -281,6 +311,9 @@ impl<K: Kernel> Shard<K> {
         let records = Rc::new(records);
         self.assignment.counters.tls_bytes_sealed.add(records.len() as u64);
         self.kernel.send(&connection.socket, SendBuf::Refillable(Rc::clone(&records)), token);
+        if tls.session().is_some_and(|session| session.is_limit_near()) {
+            connection.http.drain();
+        }
         tls.in_flight = Some(records);
         connection.in_flight += 1;
     }
@@ -347,12 +380,12 @@ fn count(counters: &Counters, fault: Fault) {
         Fault::RecordOverflow | Fault::BadRecord => &counters.tls_bad_records,
         Fault::HandshakeTooLarge => &counters.tls_oversized_handshakes,
         Fault::Unproductive => &counters.tls_unproductive,
+        Fault::Overloaded => &counters.tls_overloaded,
         Fault::PeerAlert(_) => &counters.tls_peer_alerts,
         Fault::LimitReached => &counters.tls_keys_used_up,
         Fault::Malformed
         | Fault::IllegalParameter
         | Fault::Unexpected
-        | Fault::Truncated
         | Fault::Closed
         | Fault::Internal => return,
     };

@@ -65,7 +65,7 @@ impl<K: Kernel> Shard<K> {
     }
 
     /// Counts what the kernel was given, if it seals. A connection whose key is nearly used up ends with
-    /// the answer under way.
+    /// the answer under way, and one whose key is used up with that moment.
     pub(super) fn given_to_kernel(&mut self, token: Token, bytes: usize) {
         let connection = &mut self.connections[token.slot as usize];
         let Transport::Tls(tls) = &mut connection.transport else { return };
@@ -73,9 +73,10 @@ impl<K: Kernel> Shard<K> {
             &mut tls.stage
         {
             *plain_bytes += bytes as u64;
-            if session.sent_by_kernel(bytes as u64).is_err() {
-                self.assignment.counters.tls_keys_used_up.add(1);
-                connection.http.drain();
+            match session.sent_by_kernel(bytes as u64) {
+                Ok(()) if session.is_limit_near() => connection.http.drain(),
+                Ok(()) => {}
+                Err(fault) => self.fail(token, fault),
             }
         }
     }

@@ -86,9 +86,12 @@ impl<K: Kernel> Shard<K> {
             self.given_to_kernel(token, moved_bytes);
         }
         let connection = &mut self.connections[token.slot as usize];
-        let Writing::Body { exchange, step } = &mut connection.writing else { return };
         let counters = &self.assignment.counters;
         counters.bytes_sent.add(moved_bytes as u64);
+        let Writing::Body { exchange, step } = &mut connection.writing else {
+            // The kernel may seal no more.
+            return self.settle(token);
+        };
         match outcome {
             Quantum::Sent if exchange.pull(quantum_bytes) => {
                 *step = Step::Ready;

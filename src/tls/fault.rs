@@ -140,10 +140,10 @@ faults! {
     ClientCertificateRevoked = "client certificate revoked" => Some(Alert::CERTIFICATE_REVOKED),
     /// The client's certificate is bad in another way, or not its own.
     ClientCertificateBad = "bad client certificate" => Some(Alert::BAD_CERTIFICATE),
+    /// So many handshakes wait that this one would wait too long.
+    Overloaded = "too many handshakes" => Some(Alert::INTERNAL_ERROR),
     /// No key may seal more records than these, and there is no other key.
     LimitReached = "key used up" => Some(Alert::INTERNAL_ERROR),
-    /// The peer ended without close_notify: what it sent may be incomplete.
-    Truncated = "truncated" => None,
     /// We have said that we send no more.
     Closed = "closed" => None,
     /// Something of our own failed.

@@ -36,7 +36,7 @@ mod client;
 mod interleaved;
 mod kernel;
 mod operation;
-mod secure;
+pub(super) mod secure;
 mod server;
 mod site;
 mod wire;

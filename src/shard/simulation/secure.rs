@@ -15,7 +15,7 @@ use super::wire::Pipe;
 
 /// Both sides' configurations, for each version. The server is the same in every simulation of the
 /// process; its clients do not look at what it shows.
-pub(super) static CONFIGS: LazyLock<[(Arc<ServerConfig>, Arc<ClientConfig>); 2]> =
+pub(in crate::shard) static CONFIGS: LazyLock<[(Arc<ServerConfig>, Arc<ClientConfig>); 2]> =
     LazyLock::new(|| [&rustls::version::TLS12, &rustls::version::TLS13].map(configs));
 
 fn configs(version: &'static SupportedProtocolVersion) -> (Arc<ServerConfig>, Arc<ClientConfig>) {
