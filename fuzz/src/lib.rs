@@ -11,6 +11,8 @@
 //! | [`date`] | a date, or a number of seconds | httpdate, and a calendar of its own |
 //! | [`response`] | choices | httparse, which reads it back |
 //! | [`connection`] | bytes with events among them | the same bytes in other pieces |
+//! | [`hello`] | what a TLS client sends first | the same bytes in other pieces, and rustls's reading of the name |
+//! | [`records`] | steps of a TLS session | a client of rustls |
 //!
 //! Inputs are text as far as possible, so that a seed or a crasher can be read. The fuzzer makes them
 //! up (`fuzz/run`); the ordinary tests replay those that are kept.
@@ -22,11 +24,14 @@ pub mod conditional;
 pub mod connection;
 pub mod date;
 pub mod head;
+pub mod hello;
 pub mod negotiation;
 pub mod range;
+pub mod records;
 pub mod reference;
 pub mod response;
 pub mod target;
+pub mod tls;
 
 use onering::http::{HeadLimits, RequestHead, head as http_head};
 
@@ -40,8 +45,10 @@ pub const TARGETS: &[Target] = &[
     ("connection", connection::check),
     ("date", date::check),
     ("head", head::check),
+    ("hello", hello::check),
     ("negotiation", negotiation::check),
     ("range", range::check),
+    ("records", records::check),
     ("response", response::check),
     ("target", target::check),
 ];

@@ -3,7 +3,7 @@
 //!
 //! # How it is built
 //!
-//! The table has four parts or more for each thread, chosen by bits of the id, each behind its own
+//! The table has 16 parts or more for each thread, chosen by bits of the id, each behind its own
 //! lock and on cache lines of its own. A part consists of sets of 16 slots; an id belongs
 //! to one set. All memory is taken at the start. A slot holds its session inline, so a look-up is a
 //! scan of the set's tags and one copy, and the lock is held for that and no longer: what is
@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use rustls::server::StoresServerSessions;
 use serde::Serialize;
-use zeroize::Zeroizing;
+use zeroize::Zeroize;
 
 use super::clock::Clock;
 use super::context_id::ContextId;
@@ -146,29 +146,29 @@ impl ContextSessions {
         Some(Key { context: self.context, id: id.try_into().ok()? })
     }
 
-    /// What `look_up` copies, in memory of its own. The copy on the stack is wiped.
-    fn copied(look_up: impl FnOnce(&mut [u8; VALUE_BYTES]) -> Option<usize>) -> Option<Vec<u8>> {
-        let mut copy = Zeroizing::new([0; VALUE_BYTES]);
-        let length = look_up(&mut copy)?;
-        Some(copy[..length].to_vec())
+    /// What `look_up` copies. The memory is taken before, and not while the lock is held.
+    fn found(look_up: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<Vec<u8>> {
+        let mut copy = Vec::with_capacity(VALUE_BYTES);
+        look_up(&mut copy).then_some(copy)
     }
 }
 
 impl StoresServerSessions for ContextSessions {
-    fn put(&self, id: Vec<u8>, value: Vec<u8>) -> bool {
-        let value = Zeroizing::new(value);
-        let Some(key) = self.key(&id) else { return false };
-        self.cache.parts.put(&key, &value, self.cache.now_s())
+    fn put(&self, id: Vec<u8>, mut value: Vec<u8>) -> bool {
+        let key = self.key(&id);
+        let stored = key.is_some_and(|key| self.cache.parts.put(&key, &value, self.cache.now_s()));
+        value.as_mut_slice().zeroize();
+        stored
     }
 
     fn get(&self, id: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(id)?;
-        Self::copied(|copy| self.cache.parts.get(&key, self.cache.now_s(), copy))
+        Self::found(|copy| self.cache.parts.get(&key, self.cache.now_s(), copy))
     }
 
     fn take(&self, id: &[u8]) -> Option<Vec<u8>> {
         let key = self.key(id)?;
-        Self::copied(|copy| self.cache.parts.take(&key, self.cache.now_s(), copy))
+        Self::found(|copy| self.cache.parts.take(&key, self.cache.now_s(), copy))
     }
 
     fn can_cache(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Why a connection cannot go on, under a name that an operator can use, and the alert that tells the peer.
 
+use std::fmt;
+
 use rustls::{
     AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible, PeerMisbehaved,
 };
@@ -53,6 +55,15 @@ impl Alert {
     /// Its number.
     pub fn number(self) -> u8 {
         self.0
+    }
+}
+
+impl fmt::Display for Alert {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match AlertDescription::from(self.0).as_str() {
+            Some(name) => write!(formatter, "{name} ({})", self.0),
+            None => write!(formatter, "{}", self.0),
+        }
     }
 }
 
@@ -161,6 +172,15 @@ impl From<Error> for Fault {
             Error::NoApplicationProtocol => Fault::NoSharedProtocol,
             Error::General(why) if why == NO_CERTIFICATE => Fault::NoCertificate,
             _ => Fault::Internal,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::PeerAlert(alert) => write!(formatter, "{}: {alert}", self.name()),
+            _ => formatter.write_str(self.name()),
         }
     }
 }

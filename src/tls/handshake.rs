@@ -18,7 +18,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, Unbuffered
 use rustls::{ProtocolVersion, ServerConfig};
 
 use super::fault::{Alert, Fault};
-use super::hello::{self, Hello};
+use super::hello::{Assembly, Hello};
 use super::open;
 use super::record::{Content, Stage, record_bytes};
 use super::session::{Info, Options, Session};
@@ -35,15 +35,14 @@ pub struct Handshake {
     /// Bytes of these that rustls has seen.
     seen_bytes: usize,
     outgoing: Vec<u8>,
-    /// Whether `outgoing` is sealed by now.
+    /// Whether what is outgoing is sealed by now.
     sealing: bool,
-    pushed: bool,
 }
 
 /// How far a handshake has come.
 enum State {
     /// The client's first message is not whole.
-    Hello(Arc<dyn Choose>),
+    Hello { assembly: Assembly, choice: Arc<dyn Choose> },
     /// rustls has it.
     Shaking(Box<Shaking>),
     /// It has failed. The fault is returned again, and the alert is not queued again.
@@ -92,12 +91,11 @@ impl Handshake {
     /// A handshake whose configuration depends on the name that the client asks for.
     pub fn choosing(choice: Arc<dyn Choose>) -> Handshake {
         Handshake {
-            state: State::Hello(choice),
+            state: State::Hello { assembly: Assembly::default(), choice },
             incoming: Vec::new(),
             seen_bytes: 0,
             outgoing: Vec::new(),
             sealing: false,
-            pushed: false,
         }
     }
 
@@ -108,15 +106,14 @@ impl Handshake {
                 let suite = shaking.connection.negotiated_cipher_suite();
                 suite.map_or(Stage::Handshake, |suite| Stage::Session(open::version(suite)))
             }
-            _ if self.pushed => Stage::Handshake,
-            _ => Stage::First,
+            State::Hello { .. } if self.incoming.is_empty() => Stage::First,
+            _ => Stage::Handshake,
         }
     }
 
     /// Takes one whole record. Those after the handshake's last may be pushed too: see
     /// [`Handshake::unused`].
     pub fn push(&mut self, record: &[u8]) {
-        self.pushed = true;
         self.incoming.extend_from_slice(record);
     }
 
@@ -136,7 +133,7 @@ impl Handshake {
         loop {
             match &mut self.state {
                 State::Failed(fault) => return Err(*fault),
-                State::Hello(choice) => match hello::read(&self.incoming) {
+                State::Hello { assembly, choice } => match assembly.read(&self.incoming) {
                     Hello::Partial => return self.bounded(),
                     Hello::Whole(server_name) => {
                         let config = choice.choose(server_name.as_deref());
@@ -208,11 +205,11 @@ impl Handshake {
     pub fn fail(&mut self, fault: Fault) {
         match std::mem::replace(&mut self.state, State::Failed(fault)) {
             State::Failed(first) => self.state = State::Failed(first),
-            State::Hello(_) => self.alert(fault),
+            State::Hello { .. } => self.queue_alert(fault),
             State::Shaking(mut shaking) => {
                 if !shaking.connection.wants_write() {
                     if !self.sealing || fault.alert().is_none() {
-                        return self.alert(fault);
+                        return self.queue_alert(fault);
                     }
                     // Only rustls can seal an alert, and it decides itself which: for a record of
                     // unknown type it is decode_error. What it says to that is no news.
@@ -235,7 +232,7 @@ impl Handshake {
     }
 
     /// Queues an alert that is not sealed.
-    fn alert(&mut self, fault: Fault) {
+    fn queue_alert(&mut self, fault: Fault) {
         if let Some(alert) = fault.alert() {
             let [level, description] = Alert::to_bytes(alert);
             let record = [Content::Alert as u8, 3, 3, 0, 2, level, description];

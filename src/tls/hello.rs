@@ -14,6 +14,9 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 
+/// Bytes of a handshake message's type and length.
+const MESSAGE_HEADER_BYTES: usize = 4;
+
 /// What is known of a ClientHello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hello {
@@ -23,28 +26,36 @@ pub(crate) enum Hello {
     Whole(Option<Box<str>>),
 }
 
-/// Reads the ClientHello that whole `records` begin with.
-pub(crate) fn read(records: &[u8]) -> Hello {
-    let mut message = Vec::new();
-    let mut records = Reader(records);
-    loop {
-        match records.record() {
-            Some((kind, piece)) if kind == Content::Handshake as u8 => {
-                message.extend_from_slice(piece);
+/// Puts a ClientHello together that may come in many records, each of which is looked at once.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly {
+    message: Vec<u8>,
+    seen_bytes: usize,
+}
+
+impl Assembly {
+    /// Reads on in whole `records`: those of the last call, and any number after them.
+    pub(crate) fn read(&mut self, records: &[u8]) -> Hello {
+        let mut unseen = Reader(&records[self.seen_bytes..]);
+        while let Some((kind, piece)) = unseen.record() {
+            if kind != Content::Handshake as u8 {
+                return Hello::Whole(None);
             }
-            Some(_) => return Hello::Whole(None),
-            None => return Hello::Partial,
+            self.message.extend_from_slice(piece);
+            self.seen_bytes += HEADER_BYTES + piece.len();
+            let Some((&[kind, high, middle, low], body)) =
+                self.message.split_first_chunk::<MESSAGE_HEADER_BYTES>()
+            else {
+                continue;
+            };
+            if kind != CLIENT_HELLO {
+                return Hello::Whole(None);
+            }
+            if let Some(body) = body.get(..u32::from_be_bytes([0, high, middle, low]) as usize) {
+                return Hello::Whole(server_name(body));
+            }
         }
-        let mut reader = Reader(&message);
-        let Some(kind) = reader.byte() else { continue };
-        if kind != CLIENT_HELLO {
-            return Hello::Whole(None);
-        }
-        let Some(length) = reader.take(3) else { continue };
-        let &[high, middle, low] = length else { continue };
-        if let Some(body) = reader.take(u32::from_be_bytes([0, high, middle, low]) as usize) {
-            return Hello::Whole(server_name(body));
-        }
+        Hello::Partial
     }
 }
 
@@ -66,16 +77,16 @@ fn server_name(body: &[u8]) -> Option<Box<str>> {
     }
 }
 
-/// The first host in a list of names.
+/// The host in a list of names, without the dot of the root. Nobody has defined names of other kinds,
+/// nor how long they are.
 fn host_name(mut names: Reader<'_>) -> Option<Box<str>> {
-    loop {
-        let kind = names.byte()?;
-        let name = names.vector()?;
-        if kind == HOST_NAME {
-            let name = str::from_utf8(name).ok()?.to_ascii_lowercase();
-            return DnsName::try_from(name.as_str()).is_ok().then(|| name.into_boxed_str());
-        }
+    if names.byte()? != HOST_NAME {
+        return None;
     }
+    let name = str::from_utf8(names.vector()?).ok()?.to_ascii_lowercase();
+    let name = DnsName::try_from(name.as_str()).ok()?;
+    let name = name.as_ref();
+    Some(name.strip_suffix('.').unwrap_or(name).into())
 }
 
 /// Bytes that are still to be read.

@@ -19,8 +19,8 @@ const GROWTH_BYTES_MAX_13: usize = 256;
 /// What sealing may add to it in TLS 1.2 (RFC 5246 §6.2.3).
 const GROWTH_BYTES_MAX_12: usize = 2048;
 
-/// The longest method that is looked for in a plain HTTP request, and a space.
-const METHOD_BYTES_MAX: usize = 8;
+/// Capitals at the beginning of a connection that may still become a method of HTTP.
+const METHOD_BYTES_MAX: usize = 16;
 
 /// What is in a record, and its number on the wire (RFC 8446 §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,8 @@ pub fn record_bytes(prefix: &[u8], stage: Stage) -> Result<Option<usize>, Fault>
 fn not_tls(prefix: &[u8]) -> Result<Option<usize>, Fault> {
     let method_bytes = prefix.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     match (method_bytes, prefix.get(method_bytes)) {
-        (1..METHOD_BYTES_MAX, None) => Ok(None),
-        (3..METHOD_BYTES_MAX, Some(b' ')) => Err(Fault::PlainHttp),
+        (1..=METHOD_BYTES_MAX, None) => Ok(None),
+        (3..=METHOD_BYTES_MAX, Some(b' ')) => Err(Fault::PlainHttp),
         // A length with its highest bit set, and the message CLIENT-HELLO.
         _ if prefix[0] & 0x80 != 0 => match prefix.get(2) {
             None => Ok(None),

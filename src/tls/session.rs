@@ -34,9 +34,6 @@ const RESERVED_RECORDS: u64 = 8;
 /// its packets fit any congestion window, and come together.
 const WHOLE_BYTES: usize = 4096;
 
-/// A KeyUpdate that asks for none in return (RFC 8446 §4.6.3).
-const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
-
 /// What a session is to be like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -53,6 +50,7 @@ pub struct RecordSizes {
     small_bytes: usize,
     large_bytes: usize,
     small_until_bytes: usize,
+    whole_bytes: usize,
 }
 
 impl RecordSizes {
@@ -65,6 +63,7 @@ impl RecordSizes {
             small_bytes: possible(small_bytes),
             large_bytes: possible(large_bytes),
             small_until_bytes,
+            whole_bytes: 0,
         }
     }
 
@@ -80,8 +79,11 @@ impl RecordSizes {
 
     /// How many records `bytes` make.
     fn records(self, sent_bytes: usize, bytes: usize) -> usize {
+        if bytes <= self.whole_bytes {
+            return 1;
+        }
         let small = self.small_until_bytes.saturating_sub(sent_bytes).div_ceil(self.small_bytes);
-        match bytes.checked_sub(small * self.small_bytes) {
+        match bytes.checked_sub(small.saturating_mul(self.small_bytes)) {
             Some(rest) => small + rest.div_ceil(self.large_bytes),
             None => bytes.div_ceil(self.small_bytes),
         }
@@ -92,7 +94,8 @@ impl Default for RecordSizes {
     /// 1369 bytes fill a segment of Ethernet under IPv6 with any options of TCP, 64 KiB are about what a
     /// congestion window has grown to after two round trips.
     fn default() -> RecordSizes {
-        RecordSizes::new(1369, PLAIN_BYTES_MAX, 64 * 1024)
+        let sizes = RecordSizes::new(1369, PLAIN_BYTES_MAX, 64 * 1024);
+        RecordSizes { whole_bytes: WHOLE_BYTES, ..sizes }
     }
 }
 
@@ -164,6 +167,10 @@ enum Transmit {
 }
 
 impl Session {
+    /// The content of a record, of the handshake's kind, that says that the next one is sealed with
+    /// another key. It asks for none in return (RFC 8446 §4.6.3).
+    pub const KEY_UPDATE: [u8; 5] = [24, 0, 0, 1, 0];
+
     pub(crate) fn new(
         info: Info,
         secrets: ExtractedSecrets,
@@ -188,6 +195,12 @@ impl Session {
             sent_bytes: 0,
             info: Box::new(info),
         })
+    }
+
+    /// Lets each key seal fewer records than it may.
+    #[cfg(test)]
+    pub(crate) fn limit_records(&mut self, records_max: u64) {
+        self.records_max = records_max;
     }
 
     /// What the handshake has settled.
@@ -223,7 +236,7 @@ impl Session {
         let Transmit::Own { sealer, .. } = &self.transmit else { return Err(Fault::Closed) };
         out.reserve(left + records * sealer.overhead_bytes());
         let mut plain = Gather::new(plain);
-        let is_whole = left <= WHOLE_BYTES;
+        let is_whole = left <= self.sizes.whole_bytes;
         while left > 0 {
             if self.is_used_up() {
                 self.update_keys(out)?;
@@ -264,8 +277,7 @@ impl Session {
         if self.next.is_none() {
             return Err(Fault::LimitReached);
         }
-        let plain: &[&[u8]] = &[&KEY_UPDATE];
-        self.seal_record(Content::Handshake, &mut Gather::new(plain), KEY_UPDATE.len(), out)?;
+        self.seal_message(Content::Handshake, &Session::KEY_UPDATE, out)?;
         let Some(next) = &mut self.next else { return Err(Fault::Internal) };
         let (sequence, secrets) = next.update_tx_secret()?;
         if let Transmit::Own { sealer, secrets: kept } = &mut self.transmit {
@@ -302,9 +314,16 @@ impl Session {
     }
 
     fn seal_alert(&mut self, alert: Alert, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let bytes = alert.to_bytes();
-        let plain: &[&[u8]] = &[&bytes];
-        self.seal_record(Content::Alert, &mut Gather::new(plain), bytes.len(), out)
+        self.seal_message(Content::Alert, &alert.to_bytes(), out)
+    }
+
+    fn seal_message(
+        &mut self,
+        content: Content,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        self.seal_record(content, &mut Gather::new(&[message]), message.len(), out)
     }
 
     /// Whether the connection should end soon, because the key for sending is nearly used up and there is
@@ -343,6 +362,19 @@ impl Session {
         if let Transmit::Own { sealer, .. } = &self.transmit {
             self.transmit = Transmit::Kernel { records: sealer.sequence() };
         }
+    }
+
+    /// The keys with which the kernel is to seal from now on, where it can change them: after the caller
+    /// has sent [`Session::KEY_UPDATE`] in a record of its own, and nothing else since.
+    pub fn rekey_kernel(&mut self) -> Result<Keys, Fault> {
+        let (Transmit::Kernel { records }, Some(next)) = (&mut self.transmit, &mut self.next)
+        else {
+            return Err(Fault::LimitReached);
+        };
+        let (sequence, secrets) = next.update_tx_secret()?;
+        *records = sequence;
+        let sealer = Sealer::new(Version::Tls13, &secrets, sequence)?;
+        sealer.keys(&secrets).ok_or(Fault::Internal)
     }
 
     /// Counts what the kernel was given to seal in one call. [`Fault::LimitReached`] is the last moment to

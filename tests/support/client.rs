@@ -5,9 +5,10 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use super::PATIENCE;
 
-/// One connection. Every read and write gives up after [`PATIENCE`].
-pub(crate) struct Client {
-    stream: TcpStream,
+/// One connection, over TCP or whatever else carries bytes. Every read and write gives up after
+/// [`PATIENCE`].
+pub(crate) struct Client<S = TcpStream> {
+    stream: S,
     /// What was received and not yet taken.
     received: Vec<u8>,
 }
@@ -37,7 +38,7 @@ impl From<TcpStream> for Client {
         stream.set_read_timeout(Some(PATIENCE)).expect("a limit on a socket");
         stream.set_write_timeout(Some(PATIENCE)).expect("a limit on a socket");
         stream.set_nodelay(true).expect("an option of a socket");
-        Client { stream, received: Vec::new() }
+        Client::over(stream)
     }
 }
 
@@ -47,9 +48,39 @@ impl Client {
         TcpStream::connect_timeout(&address, PATIENCE).expect("the server listens").into()
     }
 
-    /// The socket, for what this client has no method for.
-    pub(crate) fn stream(&self) -> &TcpStream {
+    /// Ends our side of the connection; the server's stays open.
+    pub(crate) fn end_sending(&mut self) {
+        self.stream.shutdown(Shutdown::Write).expect("the connection is open");
+    }
+
+    /// Whether something has come that was not taken yet.
+    pub(crate) fn has_something(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a flag of a socket");
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).expect("a flag of a socket");
+        !self.received.is_empty() || peeked.is_ok_and(|bytes| bytes > 0)
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Over what gives up by itself.
+    pub(crate) fn over(stream: S) -> Client<S> {
+        Client { stream, received: Vec::new() }
+    }
+
+    /// What carries the bytes, for what this client has no method for.
+    pub(crate) fn stream(&self) -> &S {
         &self.stream
+    }
+
+    /// Nothing but the stream: what was received and not taken is gone.
+    pub(crate) fn into_stream(self) -> S {
+        self.stream
+    }
+
+    /// The same, to read from or to write to.
+    pub(crate) fn stream_mut(&mut self) -> &mut S {
+        &mut self.stream
     }
 
     #[track_caller]
@@ -76,19 +107,6 @@ impl Client {
     pub(crate) fn head_with(&mut self, path: &str, fields: &str) -> Response {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"));
         self.head()
-    }
-
-    /// Ends our side of the connection; the server's stays open.
-    pub(crate) fn end_sending(&mut self) {
-        self.stream.shutdown(Shutdown::Write).expect("the connection is open");
-    }
-
-    /// Whether something has come that was not taken yet.
-    pub(crate) fn has_something(&self) -> bool {
-        self.stream.set_nonblocking(true).expect("a flag of a socket");
-        let peeked = self.stream.peek(&mut [0]);
-        self.stream.set_nonblocking(false).expect("a flag of a socket");
-        !self.received.is_empty() || peeked.is_ok_and(|bytes| bytes > 0)
     }
 
     /// Reads the next response, whose body is as long as Content-Length says.

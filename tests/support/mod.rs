@@ -12,9 +12,12 @@ pub(crate) mod hold;
 pub(crate) mod in_process;
 pub(crate) mod peer;
 pub(crate) mod seccomp;
+pub(crate) mod secure;
 pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod tls;
+pub(crate) mod tools;
+pub(crate) mod wire;
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};

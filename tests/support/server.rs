@@ -265,6 +265,11 @@ impl Server {
         kill(Pid::from_raw(pid), signal).expect("the server is running");
     }
 
+    /// What the server has written to standard output so far.
+    pub(crate) fn stdout(&self) -> String {
+        self.process.stdout.so_far()
+    }
+
     /// What the server has written to standard error so far.
     pub(crate) fn stderr(&self) -> String {
         self.process.stderr.so_far()
@@ -294,6 +299,16 @@ impl Server {
     pub(crate) fn descriptors(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));
         open.expect("the server is running").count()
+    }
+
+    /// How many sockets the server has open, those that listen among them.
+    pub(crate) fn sockets(&self) -> usize {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));
+        let open = open.expect("the server is running").flatten();
+        let target = |entry: std::fs::DirEntry| std::fs::read_link(entry.path()).ok();
+        open.filter_map(target)
+            .filter(|target| target.to_string_lossy().starts_with("socket:"))
+            .count()
     }
 
     /// Asks the server to end, which it must do with status 0, and returns its counters.

@@ -46,11 +46,23 @@ impl Site {
         fs::write(path, content).expect("the root is ours");
     }
 
+    /// Writes a file next to the configuration, which may name it: nobody is served it.
+    pub(crate) fn write_beside(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.directory.path().join(name), content).expect("the directory is ours");
+    }
+
     /// Lets a file be as if nobody had touched it for years.
     pub(crate) fn settle(&self, name: &str) {
         let file = fs::File::options().write(true).open(self.path(name));
         let long_ago = UNIX_EPOCH + Duration::from_secs(1_704_067_200);
         file.and_then(|file| file.set_modified(long_ago)).expect("the file is ours");
+    }
+
+    /// Writes a file beside the document root, where the configuration is.
+    pub(crate) fn keep(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, content).expect("the directory is ours");
+        path
     }
 
     /// `onering serve` on this site.

@@ -1,9 +1,11 @@
-//! TLS as the tests need it: an identity of the test's own, a client's configuration that trusts it, and
-//! a server's handshake that ends with the keys in the test's hands.
+//! TLS as the tests need it: an identity of the test's own, a client that trusts it, a server that has it,
+//! and a server's handshake that ends with the keys in the test's hands.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::Duration;
 
 use onering::sys::ktls::{Cipher, Keys, Version};
 use rustls::crypto::CryptoProvider;
@@ -15,19 +17,34 @@ use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use rustls::{
     ClientConfig, ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion,
-    RootCertStore, ServerConfig, SupportedCipherSuite,
+    RootCertStore, ServerConfig, StreamOwned, SupportedCipherSuite,
 };
+
+use super::server::unused_address;
+use super::{Client, Server, Site};
 
 /// The name that the identity is for.
 const NAME: &str = "localhost";
 
-/// What a test server shows, made once for the process.
-static IDENTITY: LazyLock<(CertificateDer<'static>, PrivateKeyDer<'static>)> =
-    LazyLock::new(|| {
-        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a P-256 key");
-        let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("PKCS#8");
-        (made.cert.der().clone(), key)
-    });
+/// What a test server shows.
+struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    /// The same as files have them.
+    certificate_pem: String,
+    key_pem: String,
+}
+
+/// Made once for the process.
+static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
+    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a P-256 key");
+    Identity {
+        certificate: made.cert.der().clone(),
+        key: PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("PKCS#8"),
+        certificate_pem: made.cert.pem(),
+        key_pem: made.signing_key.serialize_pem(),
+    }
+});
 
 /// Every cipher suite that the kernel has.
 pub(crate) const SUITES: [SupportedCipherSuite; 6] = [
@@ -45,12 +62,11 @@ fn provider(suite: SupportedCipherSuite) -> Arc<CryptoProvider> {
 
 /// A server that speaks one suite only, and gives its keys away.
 pub(crate) fn server_config(suite: SupportedCipherSuite) -> Arc<ServerConfig> {
-    let (certificate, key) = &*IDENTITY;
     let mut config = ServerConfig::builder_with_provider(provider(suite))
         .with_protocol_versions(&[suite.version()])
         .expect("the suite is of that version")
         .with_no_client_auth()
-        .with_single_cert(vec![certificate.clone()], key.clone_key())
+        .with_single_cert(vec![IDENTITY.certificate.clone()], IDENTITY.key.clone_key())
         .expect("they belong together");
     config.enable_secret_extraction = true;
     Arc::new(config)
@@ -59,7 +75,7 @@ pub(crate) fn server_config(suite: SupportedCipherSuite) -> Arc<ServerConfig> {
 /// A client of such a server.
 pub(crate) fn client(suite: SupportedCipherSuite) -> ClientConnection {
     let mut roots = RootCertStore::empty();
-    roots.add(IDENTITY.0.clone()).expect("a certificate");
+    roots.add(IDENTITY.certificate.clone()).expect("a certificate");
     let config = ClientConfig::builder_with_provider(provider(suite))
         .with_protocol_versions(&[suite.version()])
         .expect("the suite is of that version")
@@ -67,6 +83,77 @@ pub(crate) fn client(suite: SupportedCipherSuite) -> ClientConnection {
         .with_no_client_auth();
     let name = ServerName::try_from(NAME).expect("a name");
     ClientConnection::new(Arc::new(config), name).expect("a configuration")
+}
+
+/// Starts a server on `site`, and says where it speaks TLS. `settings` are what `[tls]` has besides the
+/// certificate, then other tables.
+#[track_caller]
+pub(crate) fn serve(site: &Site, settings: &str) -> (Server, SocketAddr) {
+    site.write_beside("certificate.pem", &IDENTITY.certificate_pem);
+    site.write_beside("key.pem", &IDENTITY.key_pem);
+    let address = unused_address();
+    let files = "certificates = [{ cert = \"certificate.pem\", key = \"key.pem\" }]";
+    let args = site.serve_with(&format!("[tls]\n{files}\n{settings}"));
+    (Server::start(args.arg("--tls-listen").arg(address.to_string())), address)
+}
+
+/// How fast a peer reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// As fast as it can.
+    Fast,
+    /// A few thousand bytes at a time, with pauses, and with little room for what it has not read.
+    Slow,
+}
+
+/// The stream of a TLS client.
+pub(crate) type Stream = StreamOwned<ClientConnection, Paced>;
+
+/// A socket that is read from at a pace.
+pub(crate) struct Paced {
+    socket: TcpStream,
+    pace: Pace,
+}
+
+impl Read for Paced {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.pace == Pace::Fast {
+            return self.socket.read(into);
+        }
+        thread::sleep(Duration::from_millis(1));
+        let most = into.len().min(8 << 10);
+        self.socket.read(&mut into[..most])
+    }
+}
+
+impl Write for Paced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Client<Stream> {
+    /// One that speaks one suite only.
+    #[track_caller]
+    pub(crate) fn paced(address: SocketAddr, suite: SupportedCipherSuite, pace: Pace) -> Self {
+        let plain = match pace {
+            Pace::Fast => Client::connect(address),
+            Pace::Slow => Client::narrow(address, 16 << 10),
+        };
+        let socket = plain.into_stream();
+        let mut stream = StreamOwned::new(client(suite), Paced { socket, pace });
+        stream.conn.complete_io(&mut stream.sock).expect("a handshake");
+        Client::over(stream)
+    }
+
+    /// Goes on with other keys, and asks the server to do so, too (TLS 1.3).
+    pub(crate) fn update_keys(&mut self) {
+        self.stream_mut().conn.refresh_traffic_keys().expect("TLS 1.3");
+    }
 }
 
 /// A server's side of a connection whose handshake is over.

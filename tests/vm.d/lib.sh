@@ -32,6 +32,24 @@ exits_with() {
 as_root='sh -c'
 as_nobody='su nobody -s /bin/sh -c'
 
+# Runs the test binary $1 with the arguments after it, for at most 250 s, and reports how many of its tests
+# passed, failed and were skipped; says whether all is well.
+run_tests() {
+    name=$(basename "$1") status=0
+    timeout 250 "$@" >/tmp/result 2>&1 || status=$?
+    echo "--- $name: status $status"
+    [ $status = 0 ] || cat /tmp/result
+    # Tests that say `skipped: why` have passed for libtest.
+    skipped=$(grep -c '^skipped: ' /tmp/result) || true
+    # The last one: a test that runs the binary again, as a process, prints one of its own.
+    result=$(sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; .*/\1 \2/p' /tmp/result |
+        tail -n 1)
+    [ -n "$result" ] || { echo "no result" && return 1; }
+    set -- $result
+    [ $(($1 + $2)) = 0 ] || echo "test counts: $name $(($1 - skipped)) $2 $skipped"
+    [ $status = 0 ]
+}
+
 # Starts `onering serve` with the arguments after the first, which is one of the shells above or
 # such a shell with settings, and returns when it says that it serves. $server is its process.
 serve() {

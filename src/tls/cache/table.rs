@@ -17,12 +17,12 @@ pub const ID_BYTES: usize = 32;
 /// application's. A chain of a client's begins at 500 bytes or so, and may have ten thousand.
 pub const VALUE_BYTES: usize = 382;
 
-/// Slots of a set: two cache lines of tags and times. With this many, sets fill up evenly enough: once
+/// Slots of a set: their tags are one cache line, their times another. With this many, sets fill up evenly enough: once
 /// sessions for three quarters of the capacity were stored, 2 % of them have been evicted.
 pub(super) const WAYS: usize = 16;
 
 /// A tag of this value is that of a free slot.
-const FREE: u32 = 0;
+const FREE: u16 = 0;
 
 /// What a session is found by: its id, and the context that it was stored in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,9 @@ impl Key {
         ((u64::from(self.bits(4)) * sets as u64) >> 32) as usize
     }
 
-    /// By which most of the set's other slots are passed over. A third lot of bits.
-    fn tag(&self) -> u32 {
-        self.bits(8).max(FREE + 1)
+    /// By which all but one in 4096 of the set's other sessions are passed over. A third lot of bits.
+    fn tag(&self) -> u16 {
+        (self.bits(8) as u16).max(FREE + 1)
     }
 
     fn bits(&self, at: usize) -> u32 {
@@ -53,19 +53,36 @@ impl Key {
     }
 }
 
-/// What is scanned: the set's slots without their sessions.
+/// What is scanned: the set's slots without their sessions. On two cache lines that are fetched together,
+/// of which a look-up that finds nothing reads one.
+#[repr(C, align(128))]
 struct Set {
-    tags: [u32; WAYS],
-    /// When each was stored. Seconds of the Unix epoch, of which the low bits suffice to tell an age.
-    stored_s: [u32; WAYS],
+    tags: [u16; WAYS],
     /// A bit for each slot: whether it was hit since the hand has passed it.
     marks: u16,
     /// The way that is looked at next when room is needed: `0 <= hand < WAYS`.
     hand: u8,
+    /// When each was stored. Seconds of the Unix epoch, of which the low bits suffice to tell an age.
+    stored_s: [u32; WAYS],
 }
 
+const _: () = assert!(size_of::<Set>() == 128);
+
 impl Set {
-    const EMPTY: Set = Set { tags: [FREE; WAYS], stored_s: [0; WAYS], marks: 0, hand: 0 };
+    const EMPTY: Set = Set { tags: [FREE; WAYS], marks: 0, hand: 0, stored_s: [0; WAYS] };
+
+    /// A bit for each slot that has `tag`. Without a branch, so that all are compared at once.
+    fn tagged(&self, tag: u16) -> u16 {
+        let bits = self.tags.iter().enumerate().map(|(way, &own)| u16::from(own == tag) << way);
+        bits.fold(0, |tagged, bit| tagged | bit)
+    }
+
+    /// A bit for each slot with a session whose time is over.
+    fn over(&self, time: Time) -> u16 {
+        let stored = self.stored_s.iter().enumerate();
+        let bits = stored.map(|(way, &stored_s)| u16::from(time.is_over(stored_s)) << way);
+        bits.fold(0, |over, bit| over | bit) & !self.tagged(FREE)
+    }
 
     /// The slot that makes room: the first one that is not marked.
     fn victim(&mut self) -> usize {
@@ -101,8 +118,8 @@ impl Slot {
         &self.value[..usize::from(self.length)]
     }
 
+    /// Of a slot that is empty, or wiped.
     fn fill(&mut self, key: &Key, value: &[u8]) {
-        self.wipe();
         self.key = *key;
         self.length = value.len() as u16;
         self.value[..value.len()].copy_from_slice(value);
@@ -110,7 +127,8 @@ impl Slot {
 
     /// What lies beyond the length was never written, or was wiped with an earlier session.
     fn wipe(&mut self) {
-        self.key.id.zeroize();
+        // As slices, which are wiped at the speed of memory; arrays are wiped byte by byte.
+        self.key.id.as_mut_slice().zeroize();
         self.value[..usize::from(self.length)].zeroize();
         self.length = 0;
     }
@@ -125,8 +143,8 @@ impl Drop for Slot {
 /// How a look-up ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The first so many bytes of the copy are the session.
-    Session(usize),
+    /// It was there, and is copied.
+    Session,
     /// It was there, but its time is over; it is wiped.
     Over,
     /// It is not there.
@@ -155,16 +173,25 @@ impl Time {
     /// By the difference, as serial numbers are compared: one that was stored before the clock was set
     /// back counts as new.
     fn is_over(self, stored_s: u32) -> bool {
-        let age = self.now_s.wrapping_sub(stored_s).cast_signed();
-        age >= 0 && age.cast_unsigned() >= self.lifetime_s
+        let age_s = self.now_s.wrapping_sub(stored_s);
+        (age_s >= self.lifetime_s) & (age_s <= i32::MAX as u32)
     }
+}
+
+/// The ways that have a bit in `bits`, in ascending order.
+fn ways(mut bits: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let way = (bits != 0).then_some(bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        way
+    })
 }
 
 /// The sets of one part, and their slots: `slots.len() == sets.len() * WAYS`.
 pub(super) struct Table {
     sets: Box<[Set]>,
     slots: Box<[Slot]>,
-    entries: usize,
+    entries: u32,
 }
 
 impl Table {
@@ -178,32 +205,36 @@ impl Table {
     }
 
     /// Sessions in it.
-    pub(super) fn entries(&self) -> usize {
+    pub(super) fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// Copies the session and leaves it there.
-    pub(super) fn get(&mut self, key: &Key, time: Time, copy: &mut [u8; VALUE_BYTES]) -> Found {
+    /// Copies the session and leaves it there. `copy` has room for any, so that nothing is allocated.
+    pub(super) fn get(&mut self, key: &Key, time: Time, copy: &mut Vec<u8>) -> Found {
         let set = key.set(self.sets.len());
         let Some(way) = self.position(set, key) else { return Found::Nothing };
         if time.is_over(self.sets[set].stored_s[way]) {
             self.free(set, way);
             return Found::Over;
         }
-        self.sets[set].marks |= 1 << way;
-        Found::Session(self.copy(set, way, copy))
+        // A line that is not written stays in the other CPUs' caches.
+        if self.sets[set].marks & (1 << way) == 0 {
+            self.sets[set].marks |= 1 << way;
+        }
+        copy.extend_from_slice(self.slots[set * WAYS + way].value());
+        Found::Session
     }
 
-    /// Copies the session and wipes it.
-    pub(super) fn take(&mut self, key: &Key, time: Time, copy: &mut [u8; VALUE_BYTES]) -> Found {
+    /// Copies the session, likewise, and wipes it.
+    pub(super) fn take(&mut self, key: &Key, time: Time, copy: &mut Vec<u8>) -> Found {
         let set = key.set(self.sets.len());
         let Some(way) = self.position(set, key) else { return Found::Nothing };
-        let found = match time.is_over(self.sets[set].stored_s[way]) {
-            true => Found::Over,
-            false => Found::Session(self.copy(set, way, copy)),
-        };
+        let is_over = time.is_over(self.sets[set].stored_s[way]);
+        if !is_over {
+            copy.extend_from_slice(self.slots[set * WAYS + way].value());
+        }
         self.free(set, way);
-        found
+        if is_over { Found::Over } else { Found::Session }
     }
 
     /// Stores a session, which must fit ([`VALUE_BYTES`]), in place of one with the same key, in a free
@@ -232,32 +263,19 @@ impl Table {
     }
 
     fn expire_set(&mut self, set: usize, time: Time) -> usize {
-        let mut expired = 0;
-        for way in 0..WAYS {
-            let Set { tags, stored_s, .. } = &self.sets[set];
-            if tags[way] != FREE && time.is_over(stored_s[way]) {
-                self.free(set, way);
-                expired += 1;
-            }
-        }
-        expired
+        let over = self.sets[set].over(time);
+        ways(over).for_each(|way| self.free(set, way));
+        over.count_ones() as usize
     }
 
     /// Which way of its set `key` is in. How long the comparison takes tells a peer about ids, which
     /// are no secrets: without the session's secret an id is of no use.
     fn position(&self, set: usize, key: &Key) -> Option<usize> {
-        let (tags, tag) = (&self.sets[set].tags, key.tag());
-        (0..WAYS).find(|&way| tags[way] == tag && self.slots[set * WAYS + way].key == *key)
+        ways(self.sets[set].tagged(key.tag())).find(|way| self.slots[set * WAYS + way].key == *key)
     }
 
     fn free_way(&self, set: usize) -> Option<usize> {
-        self.sets[set].tags.iter().position(|&tag| tag == FREE)
-    }
-
-    fn copy(&self, set: usize, way: usize, copy: &mut [u8; VALUE_BYTES]) -> usize {
-        let value = self.slots[set * WAYS + way].value();
-        copy[..value.len()].copy_from_slice(value);
-        value.len()
+        ways(self.sets[set].tagged(FREE)).next()
     }
 
     /// Wipes the slot, if there is a session in it.

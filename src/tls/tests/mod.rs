@@ -1,4 +1,4 @@
-//! The record layer against a client of rustls.
+//! Handshakes and records against clients: one of rustls, and one that seals whatever it is told to.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, LazyLock};
@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, SupportedCipherSuite,
     SupportedProtocolVersion,
@@ -13,7 +14,14 @@ use rustls::{
 
 use super::*;
 
+mod handshakes;
+mod hellos;
+mod messages;
+mod peer;
 mod records;
+mod updates;
+
+use peer::Peer;
 
 /// Every suite that the server has.
 fn suites() -> impl Iterator<Item = SupportedCipherSuite> {
@@ -35,13 +43,24 @@ fn identity() -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
 }
 
 fn server_config() -> ServerConfig {
+    server_config_with(aws_lc_rs::default_provider(), rustls::ALL_VERSIONS, None)
+}
+
+/// A configuration with other suites, versions or clients than the usual.
+fn server_config_with(
+    provider: CryptoProvider,
+    versions: &[&'static SupportedProtocolVersion],
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> ServerConfig {
     let (chain, key) = identity();
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
+    let builder = ServerConfig::builder_with_provider(Arc::new(provider))
+        .with_protocol_versions(versions)
         .unwrap();
+    let builder = match clients {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_single_cert(chain, key).unwrap();
     config.enable_secret_extraction = true;
     config
 }
@@ -121,28 +140,33 @@ fn split(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     records
 }
 
-/// Brings a handshake to its end.
-fn shake(client: &mut Client, config: ServerConfig, options: &Options) -> Result<Session, Fault> {
-    let mut handshake = Handshake::new(Arc::new(config));
+/// Brings a handshake to its end. If it fails: why, and what the client says of that.
+fn shake(
+    client: &mut Client,
+    config: impl Into<Arc<ServerConfig>>,
+    options: &Options,
+) -> Result<Session, (Fault, Option<rustls::Error>)> {
+    let mut handshake = Handshake::new(config.into());
+    let mut records = client.sent().into_iter();
     loop {
-        for record in client.sent() {
-            handshake.push(&record);
-            let progress = handshake.advance();
-            let outgoing = handshake.outgoing();
-            let received = client.receive(&outgoing);
-            match progress {
-                Progress::More => received.map(drop).unwrap(),
-                Progress::Done => return handshake.finish(options),
-                Progress::Failed(fault) => return Err(fault),
-            }
+        let record = records.next().expect("the client has more to say");
+        handshake.push(&record);
+        let progress = handshake.advance();
+        let received = client.receive(&handshake.outgoing());
+        match progress {
+            Progress::More => received.map(drop).unwrap(),
+            Progress::Done => return Ok(handshake.finish(options).unwrap()),
+            Progress::Failed(fault) => return Err((fault, received.err())),
         }
+        records = records.chain(client.sent()).collect::<Vec<_>>().into_iter();
     }
 }
 
 /// A finished handshake with this suite.
 fn pair(suite: SupportedCipherSuite) -> (Client, Session) {
     let mut client = Client::new(client_config(&[suite]));
-    let session = shake(&mut client, server_config(), &Options::default()).unwrap();
+    let options = Options { ktls: true, ..Options::default() };
+    let session = shake(&mut client, server_config(), &options).unwrap();
     assert_eq!(session.info().suite, suite.suite());
     (client, session)
 }
@@ -163,4 +187,11 @@ fn open_data(session: &mut Session, records: Vec<Vec<u8>>) -> Vec<u8> {
 fn noise(bytes: usize) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(bytes as u64);
     (0..bytes).map(|_| random.u8(..)).collect()
+}
+
+/// Seals data of the session's.
+fn seal_data(session: &mut Session, data: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    session.seal(Content::ApplicationData, &[data], &mut out).unwrap();
+    out
 }

@@ -4,7 +4,7 @@
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
 use aws_lc_rs::rand;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::super::context_id::ContextId;
 use super::super::secret::Secret;
@@ -89,10 +89,15 @@ impl TicketKey {
         if blocks > (LENGTH_BYTES + SESSION_BYTES_MAX).div_ceil(BLOCK_BYTES) {
             return None;
         }
-        let mut sealed = Zeroizing::new(sealed.to_vec());
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let plain = self.key.open_in_place(nonce, Aad::from(self.name), &mut sealed).ok()?;
-        let (length, padded) = plain.split_first_chunk()?;
-        padded.get(..usize::from(u16::from_be_bytes(*length))).map(<[u8]>::to_vec)
+        let mut sealed = sealed.to_vec();
+        let plain = self.key.open_in_place(nonce, Aad::from(self.name), &mut sealed).ok();
+        let session = plain.and_then(|plain| {
+            let (length, padded) = plain.split_first_chunk()?;
+            padded.get(..usize::from(u16::from_be_bytes(*length))).map(<[u8]>::to_vec)
+        });
+        // As a slice, at the speed of memory; vectors are wiped byte by byte.
+        sealed.as_mut_slice().zeroize();
+        session
     }
 }

@@ -17,6 +17,9 @@
 //! | behind another request, all at once | × | × |
 //! | in front of another request, all at once | × | × |
 //!
+//! Over a socket each way comes without TLS and with both versions of it, a record for each piece; only
+//! the cuts on a connection that lives on come without.
+//!
 //! Where an answer is the last, the request behind it must get none.
 //!
 //! In the emulator, which is slow, every case comes over a socket at once; the other ways are for a
@@ -37,7 +40,7 @@ pub(crate) use site::{
 use crate::support::repeats;
 use judge::masked;
 use pure::Machine;
-use socket::Target;
+use socket::{Target, Transport};
 
 /// Longer requests come in larger pieces than bytes, and are cut in two at fewer places.
 const SHORT_BYTES: usize = 1000;
@@ -94,10 +97,13 @@ pub(crate) fn hold(cases: Vec<Case>) {
             if !way.is_for_sockets || !(is_thorough || way.is_plain()) {
                 continue;
             }
-            match target.answers(&pieces, case, expected.len()) {
-                Ok(bytes) if masked(&bytes, case) == expected => (),
-                Ok(bytes) => fault(way.name, bytes.escape_ascii().to_string()),
-                Err(error) => fault(way.name, error.to_string()),
+            for transport in Transport::ALL {
+                let way = format!("{} over {transport:?}", way.name);
+                match target.answers(transport, &pieces, case, expected.len()) {
+                    Ok(bytes) if masked(&bytes, case) == expected => (),
+                    Ok(bytes) => fault(&way, bytes.escape_ascii().to_string()),
+                    Err(error) => fault(&way, error.to_string()),
+                }
             }
         }
         if !case.closes && case.may_be_cut && is_thorough {

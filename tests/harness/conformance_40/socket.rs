@@ -1,13 +1,23 @@
-//! The program, over sockets of its own.
+//! The program, over sockets of its own, with TLS and without.
 
-use std::io::{Error, ErrorKind, Read as _, Result, Write as _};
-use std::net::Shutdown;
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::client::Resumption;
 
 use super::{Case, masked};
-use crate::support::{Client, Server, Site};
+use crate::support::secure::{
+    Authority, SecureServer, TlsStream, VERSIONS, Version, client_config,
+};
+use crate::support::{Client, Site};
 
 /// However slowly the pieces come.
 const SETTINGS: &str = "[timeouts]\nhead = \"1h\"\nbody = \"1h\"\nidle = \"1h\"\nlinger = \"1h\"";
+
+/// Who the server is where TLS is spoken.
+const TLS: &str = "[tls]\ncertificates = [{ cert = \"server.pem\", key = \"server.key\" }]";
 
 /// Ends a connection that lives on, in good order.
 const LAST: &[u8] = b"GET /alpha.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -15,12 +25,35 @@ const LAST_BODY: &[u8] = super::ALPHA;
 
 /// A server that is asked.
 pub(super) struct Target {
-    server: Server,
+    server: SecureServer,
+    tls: [Arc<ClientConfig>; 2],
+}
+
+/// What carries the bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Transport {
+    Tcp,
+    /// Each piece is a record.
+    Tls12,
+    Tls13,
+}
+
+impl Transport {
+    pub(super) const ALL: [Transport; 3] = [Transport::Tcp, Transport::Tls12, Transport::Tls13];
 }
 
 impl Target {
     pub(super) fn start(site: &Site) -> Target {
-        Target { server: Server::start(site.serve_with(SETTINGS).cpus("0")) }
+        let authority = Authority::new("an authority of tests");
+        authority.issue(&["localhost"]).keep(site, "server");
+        let server = SecureServer::start(site.serve_with(&format!("{SETTINGS}\n{TLS}")).cpus("0"));
+        let config = |version: &'static Version| {
+            let mut config = client_config(&authority, &[version]);
+            // Each case has a connection of its own.
+            config.resumption = Resumption::default();
+            Arc::new(config)
+        };
+        Target { server, tls: VERSIONS.map(config) }
     }
 
     /// All that comes back when these pieces are sent, each by a call of its own, on a connection of
@@ -28,34 +61,21 @@ impl Target {
     /// it does.
     pub(super) fn answers(
         &self,
+        transport: Transport,
         pieces: &[&[u8]],
         case: &Case,
         expected_bytes: usize,
     ) -> Result<Vec<u8>> {
-        let client = Client::connect(self.server.address());
-        let mut stream = client.stream();
-        for piece in pieces {
-            match stream.write_all(piece) {
-                Ok(()) => (),
-                // What follows a last request, and is sent too late, is not listened to.
-                Err(error) if case.closes && is_end(&error) => break,
-                Err(error) => return Err(error),
+        let secure = |config| Client::try_secure(self.server.address(), config, "localhost");
+        let [tls12, tls13] = &self.tls;
+        match transport {
+            Transport::Tcp => {
+                let client = Client::connect(self.server.plain_address());
+                exchange(&mut client.stream(), pieces, case, expected_bytes)
             }
+            Transport::Tls12 => exchange(secure(tls12)?.stream_mut(), pieces, case, expected_bytes),
+            Transport::Tls13 => exchange(secure(tls13)?.stream_mut(), pieces, case, expected_bytes),
         }
-        if case.ends {
-            stream.shutdown(Shutdown::Write)?;
-        }
-        if case.closes {
-            return until_the_end(&client);
-        }
-        let mut received = vec![0; expected_bytes];
-        stream.read_exact(&mut received)?;
-        stream.write_all(LAST)?;
-        let last = until_the_end(&client)?;
-        if last.starts_with(b"HTTP/1.1 200 OK\r\n") && last.ends_with(LAST_BODY) {
-            return Ok(received);
-        }
-        Ok([received, b" and then ".to_vec(), last].concat())
     }
 
     /// On one connection, cuts what is sent at each of these places in turn.
@@ -65,7 +85,7 @@ impl Target {
         places: impl Iterator<Item = usize>,
         expected: &[u8],
     ) -> std::result::Result<(), String> {
-        let client = Client::connect(self.server.address());
+        let client = Client::connect(self.server.plain_address());
         let mut stream = client.stream();
         let mut received = vec![0; expected.len()];
         for place in places {
@@ -84,9 +104,60 @@ impl Target {
     }
 }
 
-fn until_the_end(client: &Client) -> Result<Vec<u8>> {
+/// One end of a connection.
+trait Peer: Read + Write {
+    /// Says that nothing more comes from this side.
+    fn end(&mut self) -> Result<()>;
+}
+
+impl Peer for &TcpStream {
+    fn end(&mut self) -> Result<()> {
+        self.shutdown(Shutdown::Write)
+    }
+}
+
+impl Peer for TlsStream {
+    fn end(&mut self) -> Result<()> {
+        self.conn.send_close_notify();
+        self.flush()
+    }
+}
+
+/// All that comes back on a new connection: see [`Target::answers`].
+fn exchange(
+    peer: &mut impl Peer,
+    pieces: &[&[u8]],
+    case: &Case,
+    expected_bytes: usize,
+) -> Result<Vec<u8>> {
+    for piece in pieces {
+        match peer.write_all(piece) {
+            Ok(()) => (),
+            // What follows a last request, and is sent too late, is not listened to.
+            Err(error) if case.closes && is_end(&error) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    if case.ends {
+        peer.end()?;
+    }
+    if case.closes {
+        return until_the_end(peer);
+    }
+    let mut received = vec![0; expected_bytes];
+    peer.read_exact(&mut received)?;
+    peer.write_all(LAST)?;
+    let last = until_the_end(peer)?;
+    if last.starts_with(b"HTTP/1.1 200 OK\r\n") && last.ends_with(LAST_BODY) {
+        return Ok(received);
+    }
+    Ok([received, b" and then ".to_vec(), last].concat())
+}
+
+/// TLS that ends without having said so is an error here.
+fn until_the_end(peer: &mut impl Peer) -> Result<Vec<u8>> {
     let mut received = Vec::new();
-    match client.stream().read_to_end(&mut received) {
+    match peer.read_to_end(&mut received) {
         Ok(_) => Ok(received),
         Err(error) if is_end(&error) => Ok(received),
         Err(error) => Err(Error::other(format!("{error} after {}", received.escape_ascii()))),
