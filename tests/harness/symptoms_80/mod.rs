@@ -2,9 +2,11 @@
 //! of it.
 
 mod a_304_told_caches_the_wrong_thing;
+mod a_body_that_tls_cut_off_was_waited_for;
 mod a_compressed_file_was_taken_for_something_else;
 mod a_download_ended_after_two_gibibytes;
 mod a_fifo_stopped_the_server;
+mod a_first_request_over_tls_had_more_time_than_configured;
 mod a_growing_file_sent_more_than_was_promised;
 mod a_hangup_ended_the_server;
 mod a_lack_of_memory_kept_a_shard_spinning;
@@ -21,8 +23,10 @@ mod a_sibling_of_the_root_was_served;
 mod a_weak_tag_joined_two_versions;
 mod another_answer_came_within_a_body;
 mod answers_that_nobody_read_filled_the_memory;
+mod answers_to_tls_that_nobody_read_filled_the_memory;
 mod answers_were_lost_to_a_reset;
 mod head_was_answered_with_a_body;
 mod many_ranges_were_more_than_the_file;
+mod records_stayed_large_after_a_pause;
 mod requests_were_lost_after_a_pause;
 mod restarts_used_up_the_memory_that_may_be_locked;
