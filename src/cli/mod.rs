@@ -19,7 +19,7 @@ mod serve;
 
 const AFTER_HELP: &str = "\
 Examples:
-  onering serve                        the welcome site on http://127.0.0.1:8080/
+  onering serve                        the welcome site on http://127.0.0.1:8080/ and https://127.0.0.1:8443/
   onering serve /srv/www --listen 0.0.0.0:80
   onering serve --config /etc/onering.toml
   onering check --config /etc/onering.toml

@@ -18,9 +18,12 @@ use crate::tls::Severity;
 const AFTER_HELP: &str = "\
 Examples:
   onering serve
-      the welcome site on http://127.0.0.1:8080/
+      the welcome site on http://127.0.0.1:8080/ and https://127.0.0.1:8443/, whose certificate is made
+      for the trial
   onering serve /srv/www --listen 0.0.0.0:80 --listen '[::]:80'
       a directory, to everyone
+  onering serve /srv/www --tls-listen 0.0.0.0:443 --cert site.pem --key site.key
+      a directory, to everyone, with TLS
   onering serve /srv/www --cpus 0-3 --steer cpu --stats stats.json
       four shards, each with the connections of its own CPU, and all counters at the end
   onering serve --config /etc/onering.toml --listen-fd 3
@@ -28,7 +31,8 @@ Examples:
 
 SIGTERM and SIGINT (Ctrl-C) end it in good order: running responses are completed, for which there are
 30 s (`timeouts.grace`). A second one cuts off what is left. The exit code is 0 either way, and standard
-error says how many connections were cut off.
+error says how many connections were cut off. SIGHUP reads certificates again, which happens by itself
+too when their files change; bad ones are not taken.
 
 The command line wins over the file. A path on the command line is relative to the current directory,
 one in the file to the file's. Exit codes are those of `onering --help`.";
@@ -43,7 +47,8 @@ pub(super) struct Args {
     /// The configuration file, in TOML; onering.example.toml has every key with its default.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where to listen; may be repeated. Port 0 lets the kernel choose. 127.0.0.1:8080, if not given.
+    /// Where to listen; may be repeated. Port 0 lets the kernel choose. If nothing is said of where
+    /// to listen: 127.0.0.1:8080, and 127.0.0.1:8443 with TLS.
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::parse_address)]
     listen: Vec<SocketAddr>,
     /// Where to listen for TLS; may be repeated. Without a certificate, one is made for the time being.

@@ -18,6 +18,9 @@ const MIB: usize = 1 << 20;
 /// that needs no privilege.
 pub const LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8080));
 
+/// The same with TLS, whose certificate is made for the trial.
+pub const TLS_LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8443));
+
 /// The kernel is asked where interrupts go before connections are steered by CPU: steering to CPUs
 /// that take no interrupts would leave them idle.
 pub const STEER: Steer = Steer::Auto;

@@ -211,8 +211,11 @@ impl Draft {
         let sets_connections = set("limits.connections_per_shard");
         let config = &mut self.config;
         if config.listeners.is_empty() && !sets_listeners {
-            config.listeners.push(Listener::plain(Endpoint::Address(defaults::LISTEN)));
-            self.listener_keys.push(("listen", Origin::Default));
+            config.listeners = vec![
+                Listener::plain(Endpoint::Address(defaults::LISTEN)),
+                Listener::with_tls(Endpoint::Address(defaults::TLS_LISTEN)),
+            ];
+            self.listener_keys = vec![("listen", Origin::Default), ("tls_listen", Origin::Default)];
         }
         if config.sites.is_empty() {
             config.sites.push(Site::of(Root::Welcome));

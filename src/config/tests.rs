@@ -41,7 +41,11 @@ fn assert_problem(text: &str, place_and_key: &str, says: &str) {
 fn nothing_written_is_the_welcome_site_on_loopback() {
     let config = resolve(None, &Overrides::default(), &facts()).expect("defaults hold");
     assert_eq!(config, written("").expect("an empty file says nothing"));
-    assert_eq!(config.listeners, [Listener::plain(Endpoint::Address(defaults::LISTEN))]);
+    let [plainly, secured] = &config.listeners[..] else { panic!("{:?}", config.listeners) };
+    assert_eq!(*plainly, plain(Endpoint::Address(defaults::LISTEN)));
+    assert_eq!(secured.endpoint, Endpoint::Address(defaults::TLS_LISTEN));
+    let certificates = secured.tls.as_ref().map(|tls| &tls.certificates);
+    assert_eq!(certificates, Some(&Certificates::SelfSigned));
     assert_eq!(config.cpus, [0, 1]);
     assert_eq!(config.sites.len(), 1);
     assert_eq!(config.sites[0].root, Root::Welcome);

@@ -356,17 +356,38 @@ impl Counters {
     }
 }
 
-/// The counters of all shards, to be read.
+/// What the server itself counts, whose thread alone writes it.
+#[derive(Debug, Default)]
+pub struct ServerCounters {
+    /// Times that certificates were read again and took the place of those before.
+    pub certificates_loaded: Counter,
+    /// Times that they were read again and did not, for they were bad.
+    pub certificates_refused: Counter,
+}
+
+/// The values of [`ServerCounters`] at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerValues {
+    /// Times that certificates were read again and took the place of those before.
+    pub certificates_loaded: u64,
+    /// Times that they were read again and did not, for they were bad.
+    pub certificates_refused: u64,
+}
+
+/// The counters of all shards, and the server's, to be read.
 #[derive(Clone, Debug)]
 pub struct Metrics {
+    server: Arc<ServerCounters>,
     shards: Vec<Arc<Counters>>,
 }
 
-/// All counters at one moment. As JSON: `{"total":{…},"shards":[{…}]}`.
+/// All counters at one moment. As JSON: `{"total":{…},"server":{…},"shards":[{…}]}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Snapshot {
     /// The sum over the shards, gauges too.
     pub total: Values,
+    /// The server's own.
+    pub server: ServerValues,
     /// Each shard's, in the order of the shards.
     pub shards: Vec<Values>,
 }
@@ -374,7 +395,13 @@ pub struct Snapshot {
 impl Metrics {
     /// Makes the counters of `shards` shards, all zero.
     pub fn new(shards: usize) -> Self {
-        Self { shards: (0..shards).map(|_| Arc::default()).collect() }
+        let server = Arc::default();
+        Self { server, shards: (0..shards).map(|_| Arc::default()).collect() }
+    }
+
+    /// The counters that the server writes.
+    pub fn server(&self) -> &ServerCounters {
+        &self.server
     }
 
     /// The counters that shard `index` writes. `None` when there is no such shard.
@@ -389,7 +416,11 @@ impl Metrics {
         for values in &shards {
             total.merge(values);
         }
-        Snapshot { total, shards }
+        let server = ServerValues {
+            certificates_loaded: self.server.certificates_loaded.value(),
+            certificates_refused: self.server.certificates_refused.value(),
+        };
+        Snapshot { total, server, shards }
     }
 }
 

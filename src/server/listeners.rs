@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::config::{Config, Endpoint, Listener, Steer};
+use crate::config::{Config, Endpoint, Listener, Redirect, Steer};
 use crate::sys::holder::{Holder, holder};
 use crate::sys::socket::{self, AdoptError, ListenError, ListenOptions};
 use crate::sys::steering::{self, Queues};
@@ -80,6 +80,7 @@ pub struct Registry {
 #[derive(Debug)]
 struct Group {
     address: SocketAddr,
+    has_tls: bool,
     /// One for each shard, in their order; or one for all.
     sockets: Vec<Arc<OwnedFd>>,
     steering: Steering,
@@ -97,16 +98,19 @@ impl Registry {
 
     fn bind_with(config: &Config, queues: &[Queues]) -> Result<Self, BindError> {
         let group = |listener: &Listener| match listener.endpoint {
-            Endpoint::Address(address) => Group::bind(address, config, queues),
+            Endpoint::Address(address) => {
+                Group::bind(address, listener.tls.is_some(), config, queues)
+            }
             Endpoint::Descriptor(fd) => {
                 let socket = socket::adopt_listener(fd)?;
                 let address = socket::local_addr(&socket).map_err(BindError::Address)?;
                 let sockets = vec![Arc::new(socket)];
-                Ok(Group { address, sockets, steering: Steering::Shared })
+                let (has_tls, steering) = (listener.tls.is_some(), Steering::Shared);
+                Ok(Group { address, has_tls, sockets, steering })
             }
         };
         let groups: Vec<Group> = config.listeners.iter().map(group).collect::<Result<_, _>>()?;
-        let urls = groups.iter().map(|group| url(group.address)).collect();
+        let urls = groups.iter().map(|group| url(group.address, group.has_tls)).collect();
         Ok(Self { groups, urls })
     }
 
@@ -125,22 +129,39 @@ impl Registry {
         self.bound().all(|(_, steering)| *steering == Steering::Cpu)
     }
 
+    /// Tells sites that send requests on to TLS at which port that is found: that of the first listener
+    /// with TLS, now that it is bound.
+    pub fn point_redirects(&self, config: &mut Config) {
+        let Some(group) = self.groups.iter().find(|group| group.has_tls) else { return };
+        for site in &mut config.sites {
+            if site.tls.redirect == Redirect::ToListener {
+                site.tls.redirect = Redirect::ToPort(group.address.port());
+            }
+        }
+    }
+
     /// What to type into a browser, for each listener.
     pub fn urls(&self) -> &[String] {
         &self.urls
     }
 }
 
-fn url(address: SocketAddr) -> String {
+fn url(address: SocketAddr, has_tls: bool) -> String {
+    let (scheme, port) = if has_tls { ("https", 443) } else { ("http", 80) };
     match address {
-        SocketAddr::V4(v4) if v4.port() == 80 => format!("http://{}/", v4.ip()),
-        SocketAddr::V6(v6) if v6.port() == 80 => format!("http://[{}]/", v6.ip()),
-        other => format!("http://{other}/"),
+        SocketAddr::V4(v4) if v4.port() == port => format!("{scheme}://{}/", v4.ip()),
+        SocketAddr::V6(v6) if v6.port() == port => format!("{scheme}://[{}]/", v6.ip()),
+        other => format!("{scheme}://{other}/"),
     }
 }
 
 impl Group {
-    fn bind(address: SocketAddr, config: &Config, queues: &[Queues]) -> Result<Self, BindError> {
+    fn bind(
+        address: SocketAddr,
+        has_tls: bool,
+        config: &Config,
+        queues: &[Queues],
+    ) -> Result<Self, BindError> {
         let shards = config.cpus.len();
         let options = ListenOptions {
             reuse_port: shards > 1,
@@ -162,7 +183,7 @@ impl Group {
             steering::attach(&sockets[0], &config.cpus)
                 .map_err(|source| BindError::Steer { address, source })?;
         }
-        Ok(Self { address, sockets, steering })
+        Ok(Self { address, has_tls, sockets, steering })
     }
 
     fn of_shard(&self, shard: usize) -> Arc<OwnedFd> {
@@ -217,7 +238,9 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     use super::*;
-    use crate::config::{Facts, Overrides, resolve};
+    use crate::config::{
+        Certificates, ClientAuth, Facts, ListenerTls, Overrides, Root, Site, SiteTls, resolve,
+    };
     use crate::sys::{affinity, environment};
 
     /// Two shards, whatever the host has: nothing here runs on them.
@@ -315,14 +338,38 @@ mod tests {
 
     #[test]
     fn urls_are_what_a_browser_shows() {
-        for (address, expected) in [
-            ("127.0.0.1:8080", "http://127.0.0.1:8080/"),
-            ("127.0.0.1:80", "http://127.0.0.1/"),
-            ("[::1]:8080", "http://[::1]:8080/"),
-            ("[::1]:80", "http://[::1]/"),
+        for (address, has_tls, expected) in [
+            ("127.0.0.1:8080", false, "http://127.0.0.1:8080/"),
+            ("127.0.0.1:80", false, "http://127.0.0.1/"),
+            ("[::1]:443", false, "http://[::1]:443/"),
+            ("[::1]:80", false, "http://[::1]/"),
+            ("127.0.0.1:8443", true, "https://127.0.0.1:8443/"),
+            ("127.0.0.1:443", true, "https://127.0.0.1/"),
+            ("[::1]:443", true, "https://[::1]/"),
+            ("[::1]:80", true, "https://[::1]:80/"),
         ] {
-            assert_eq!(url(address.parse().expect("an address")), expected);
+            assert_eq!(url(address.parse().expect("an address"), has_tls), expected);
         }
+    }
+
+    #[test]
+    fn redirects_lead_to_the_port_that_was_bound() {
+        let tls =
+            ListenerTls { certificates: Certificates::SelfSigned, client_auth: ClientAuth::Off };
+        let secured = Listener { tls: Some(tls), ..loopback(0) };
+        let mut config = config(&[loopback(0), secured], Steer::Hash);
+        let site = |redirect| Site {
+            tls: SiteTls { redirect, ..SiteTls::default() },
+            ..Site::of(Root::Welcome)
+        };
+        config.sites = [Redirect::Off, Redirect::ToListener, Redirect::ToPort(9)].map(site).into();
+        let registry = Registry::bind(&config).expect("bind");
+        registry.point_redirects(&mut config);
+        let bound = registry.bound().nth(1).expect("the second").0.port();
+        let redirects = config.sites.iter().map(|site| site.tls.redirect);
+        let expected = [Redirect::Off, Redirect::ToPort(bound), Redirect::ToPort(9)];
+        assert_eq!(redirects.collect::<Vec<_>>(), expected);
+        assert!(registry.urls()[1].starts_with("https://"));
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -27,10 +28,12 @@ use crate::ring::{Ring, Setup, SetupError, Wait};
 use crate::shard::{Assignment, Inbox, Inboxes, Letter, Shard, StartError, Worker};
 use crate::sys::signal::{self, Request, Signals};
 use crate::sys::{affinity, ktls};
-use crate::tls::Problems;
+use crate::tls::{Problems, Severity};
 
 pub use listeners::{BindError, Registry, Steering};
 pub use material::check;
+
+use material::{Keeper, Outcome};
 
 /// Why the server did not start, or ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
@@ -85,19 +88,21 @@ fn missing(what: &'static str) -> impl Fn(io::Error) -> Error {
 
 /// Serves until SIGTERM or SIGINT, then drains, and says so. A second signal cuts off what is left:
 /// that is still an end in good order. `ready` is called once every shard can take connections.
-pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
-    let config = Arc::new(config);
+pub fn run(mut config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     signal::ignore_sigpipe().map_err(missing("SIGPIPE cannot be ignored"))?;
     // Before any thread is made, so that all of them have the signals blocked.
     let signals = signal::block_requests().map_err(missing("no signal descriptor"))?;
     // Ours, to wake the shards with; and the first to tell why there is no io_uring.
     let mut ring = Ring::new(&Setup { entries: 64, recv_buffers: 1, ..Setup::default() })?;
     let registry = Registry::bind(&config)?;
+    registry.point_redirects(&mut config);
+    let config = Arc::new(config);
     let stats = open_stats(&config)?;
     let metrics = Metrics::new(config.cpus.len());
     let (ended, ends) = nix::unistd::pipe().map_err(|errno| missing("no pipe")(errno.into()))?;
 
-    let material = Arc::new(material::start(&config)?);
+    let mut keeper = Keeper::start(&config)
+        .map_err(|problems| Error::Material(problems.at_least(Severity::Fatal)))?;
     let kernel_may_seal = kernel_may_seal(&config)?;
     let (worker, jobs) = Worker::new(config.tls.handshakes);
     let mut shards = Vec::new();
@@ -107,7 +112,7 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
             cpu,
             steered: registry.steered(),
             listeners: registry.lend(index),
-            material: Arc::clone(&material),
+            material: Arc::clone(keeper.running()),
             kernel_may_seal,
             worker: Some(worker.clone()),
             counters: metrics.of_shard(index).expect("made for as many shards as there are CPUs"),
@@ -121,24 +126,49 @@ pub fn run(config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Error> {
     let worker = Worker::start(jobs, Arc::clone(&inboxes))?;
     ready(&registry);
 
-    let mut tell = |letter: fn() -> Letter| {
+    let mut tell = |letter: &dyn Fn() -> Letter| {
         for inbox in inboxes.iter() {
             inbox.send(letter(), &mut ring);
         }
         ring.enter(Wait::No).map_err(missing("shards cannot be woken"))
     };
     let mut running = shards.len();
-    running -= wait(&signals, &ended)?;
+    loop {
+        let outcome = match wait(&signals, &ended, keeper.look_every())? {
+            Event::Asked => break,
+            Event::Ended(count) => {
+                running -= count;
+                break;
+            }
+            Event::Hangup if !keeper.has_files() => {
+                tracing::info!(
+                    "SIGHUP: nothing is read again; a new configuration takes a restart"
+                );
+                continue;
+            }
+            Event::Hangup => keeper.reload(),
+            Event::Idle => keeper.look(),
+        };
+        match outcome {
+            Outcome::Same => {}
+            Outcome::Changed => {
+                metrics.server().certificates_loaded.add(1);
+                tell(&|| Letter::Material(Arc::clone(keeper.running())))?;
+            }
+            Outcome::Refused => metrics.server().certificates_refused.add(1),
+        }
+    }
     let connections = counted(metrics.snapshot().total.connections, "connection");
     let grace = config.timeouts.grace;
     tracing::info!(
         "ending: {connections}, at most {grace:?}; SIGTERM or Ctrl-C again to end at once"
     );
-    tell(|| Letter::Drain)?;
+    tell(&|| Letter::Drain)?;
     while running > 0 {
-        match wait(&signals, &ended)? {
-            0 => tell(|| Letter::Cut)?,
-            count => running -= count,
+        match wait(&signals, &ended, None)? {
+            Event::Asked => tell(&|| Letter::Cut)?,
+            Event::Ended(count) => running -= count,
+            Event::Hangup | Event::Idle => {}
         }
     }
     let results: Vec<_> = shards.into_iter().map(Thread::join).collect();
@@ -237,30 +267,40 @@ fn introduce(shards: &[Thread]) -> Result<Inboxes, Error> {
     Ok(inboxes)
 }
 
-/// Waits for SIGTERM or SIGINT, or for shards to end; says how many have. SIGHUP, which asks others
-/// to read their configuration again and would end the process, is taken note of.
-fn wait(signals: &Signals, ended: &OwnedFd) -> Result<usize, Error> {
+/// What the server waits for.
+enum Event {
+    /// SIGTERM or SIGINT.
+    Asked,
+    /// So many shards have ended.
+    Ended(usize),
+    /// SIGHUP: what is in files is to be read again.
+    Hangup,
+    /// So much time has passed.
+    Idle,
+}
+
+/// Waits for what comes first.
+fn wait(signals: &Signals, ended: &OwnedFd, idle: Option<Duration>) -> Result<Event, Error> {
+    let timeout = idle.and_then(|idle| PollTimeout::try_from(idle).ok());
     loop {
         let mut descriptors = [
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
             PollFd::new(ended.as_fd(), PollFlags::POLLIN),
         ];
-        match poll(&mut descriptors, PollTimeout::NONE) {
+        match poll(&mut descriptors, timeout.unwrap_or(PollTimeout::NONE)) {
+            Ok(0) => return Ok(Event::Idle),
             Ok(_) => {}
             Err(Errno::EINTR) => continue,
             Err(errno) => return Err(missing("poll(2)")(errno.into())),
         }
         if descriptors[1].any() == Some(true) {
             let count = nix::unistd::read(ended, &mut [0; 64]);
-            return count.map_err(|errno| missing("the shards' pipe")(errno.into()));
+            let count = count.map_err(|errno| missing("the shards' pipe")(errno.into()))?;
+            return Ok(Event::Ended(count));
         }
         match signals.read().map_err(missing("the signal descriptor"))? {
-            Some(Request::Terminate | Request::Interrupt) => return Ok(0),
-            Some(Request::Hangup) => {
-                tracing::info!(
-                    "SIGHUP: nothing is read again; a new configuration takes a restart"
-                );
-            }
+            Some(Request::Terminate | Request::Interrupt) => return Ok(Event::Asked),
+            Some(Request::Hangup) => return Ok(Event::Hangup),
             None => {}
         }
     }

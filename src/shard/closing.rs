@@ -217,7 +217,8 @@ impl<K: Kernel> Shard<K> {
     /// for the end (then it may send nothing more, RFC 9112 §9.6) and nothing is pending.
     pub(super) fn linger(&mut self, token: Token) {
         if self.notify(token) {
-            return;
+            // A peer that takes nothing any more does not take this either.
+            return self.settle(token);
         }
         if !self.is_flushed(token) {
             // There is no event for it.

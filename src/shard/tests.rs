@@ -15,6 +15,8 @@ use crate::tls::{Material, Problems, Resumption};
 
 use super::{Assignment, Letter, Shard};
 
+mod secure;
+
 const GUARD: Duration = Duration::from_secs(30);
 
 /// The material of a configuration in which no listener speaks TLS.

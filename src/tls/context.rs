@@ -4,7 +4,7 @@
 //! | setting | is | because |
 //! |---|---|---|
 //! | versions | 1.2 and 1.3 | RFC 8996 has retired the rest |
-//! | cipher suites | AES-GCM and ChaCha20-Poly1305, by ECDHE only; the client's order decides | all are strong, and the client knows whether its CPU has AES: what Mozilla's intermediate profile says, too |
+//! | cipher suites | AES-128-GCM, AES-256-GCM and ChaCha20-Poly1305, by ECDHE only; our order decides | all are strong, and the first is the cheapest for us; scanners count a server without an order of its own as careless. A client that would have ChaCha20 says so by offering nothing else |
 //! | groups | X25519, P-256, P-384, X25519MLKEM768; the client's order decides | a hello is never sent back for another share where one can be used |
 //! | ALPN | `http/1.1` | a client that offers only others gets `no_application_protocol` (RFC 7301 §3.2), one that offers none is served |
 //! | early data | off | it can be replayed (RFC 8446 §8) |
@@ -13,7 +13,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::SupportedCipherSuite;
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert, ServerConfig};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
@@ -27,6 +29,19 @@ use super::names::Names;
 use super::tickets::TicketCounters;
 
 const ALPN: &[u8] = b"http/1.1";
+
+/// The cipher suites, in the order in which they are chosen.
+const CIPHER_SUITES: [SupportedCipherSuite; 9] = [
+    cipher_suite::TLS13_AES_128_GCM_SHA256,
+    cipher_suite::TLS13_AES_256_GCM_SHA384,
+    cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+    cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+    cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+    cipher_suite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+    cipher_suite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+];
 
 /// What one shard answers with, on all listeners.
 #[derive(Debug)]
@@ -53,7 +68,9 @@ impl Contexts {
     /// Makes the configurations of a shard. Nothing is read, and nothing can fail: the material was
     /// judged before.
     pub fn new(material: &Material, counters: &Arc<TicketCounters>) -> Self {
-        let provider = Arc::new(aws_lc_rs::default_provider());
+        let provider = aws_lc_rs::default_provider();
+        let provider =
+            Arc::new(CryptoProvider { cipher_suites: CIPHER_SUITES.to_vec(), ..provider });
         let keys = material.certificates.iter();
         let keys: Arc<[_]> = keys.map(|one| Arc::new(one.certified_key())).collect();
         let context = |of: &OfListener| {
@@ -146,6 +163,7 @@ fn config(
         .with_client_cert_verifier(policy.asked.verifier(provider))
         .with_cert_resolver(shown);
     config.alpn_protocols = vec![ALPN.to_vec()];
+    config.ignore_client_order = true;
     config.enable_secret_extraction = true;
     config.session_storage = match resumption.sessions(policy.id) {
         Some(sessions) => Arc::new(sessions),

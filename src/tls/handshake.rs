@@ -135,6 +135,7 @@ impl Handshake {
                 State::Failed(fault) => return Err(*fault),
                 State::Hello { assembly, choice } => match assembly.read(&self.incoming) {
                     Hello::Partial => return self.bounded(),
+                    Hello::TooOld => return Err(Fault::NoSharedVersion),
                     Hello::Whole(server_name) => {
                         let config = choice.choose(server_name.as_deref());
                         let connection = UnbufferedServerConnection::new(config)?;

@@ -14,6 +14,10 @@ const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 
+/// The extension `supported_versions` (RFC 8446 §4.2.1), and a version as a client without it names it.
+const SUPPORTED_VERSIONS: u16 = 43;
+const TLS_1_2: u16 = 0x0303;
+
 /// Bytes of a handshake message's type and length.
 const MESSAGE_HEADER_BYTES: usize = 4;
 
@@ -24,6 +28,9 @@ pub(crate) enum Hello {
     Partial,
     /// It is all there. The name in it, in lower case, if it has one and that is a name of DNS.
     Whole(Option<Box<str>>),
+    /// It is all there, and of a client that speaks no version that we do. rustls first misses what those
+    /// versions do not have, and would say that instead.
+    TooOld,
 }
 
 /// Puts a ClientHello together that may come in many records, each of which is looked at once.
@@ -52,15 +59,32 @@ impl Assembly {
                 return Hello::Whole(None);
             }
             if let Some(body) = body.get(..u32::from_be_bytes([0, high, middle, low]) as usize) {
-                return Hello::Whole(server_name(body));
+                return if is_too_old(body) {
+                    Hello::TooOld
+                } else {
+                    Hello::Whole(server_name(body))
+                };
             }
         }
         Hello::Partial
     }
 }
 
-/// The name in the body of a ClientHello (RFC 8446 §4.1.2).
+/// Whether the body of a ClientHello names a version before TLS 1.2, and has no list of others.
+fn is_too_old(body: &[u8]) -> bool {
+    let version = Reader(body).number();
+    version.is_some_and(|version| version < TLS_1_2)
+        && extension(body, SUPPORTED_VERSIONS).is_none()
+}
+
+/// The name in the body of a ClientHello.
 fn server_name(body: &[u8]) -> Option<Box<str>> {
+    let mut names = Reader(extension(body, SERVER_NAME)?);
+    host_name(Reader(names.vector()?))
+}
+
+/// An extension in the body of a ClientHello (RFC 8446 §4.1.2).
+fn extension(body: &[u8], wanted: u16) -> Option<&[u8]> {
     const VERSION_AND_RANDOM_BYTES: usize = 2 + 32;
     let mut body = Reader(body);
     body.take(VERSION_AND_RANDOM_BYTES)?;
@@ -71,8 +95,8 @@ fn server_name(body: &[u8]) -> Option<Box<str>> {
     loop {
         let kind = extensions.number()?;
         let extension = extensions.vector()?;
-        if kind == SERVER_NAME {
-            return host_name(Reader(Reader(extension).vector()?));
+        if kind == wanted {
+            return Some(extension);
         }
     }
 }

@@ -30,5 +30,6 @@ mod symptoms_80;
 mod timeouts_60;
 mod tls_bytes_50;
 mod tls_clients_50;
+mod tls_policies_50;
 mod tls_records_40;
 mod tls_resumption_50;

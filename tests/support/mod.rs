@@ -17,6 +17,7 @@ pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod tls;
 pub(crate) mod tools;
+pub(crate) mod visitor;
 pub(crate) mod wire;
 
 use std::io::Write;

@@ -346,6 +346,12 @@ impl Server {
 pub(crate) struct Stats(serde_json::Value);
 
 impl Stats {
+    /// A counter of the server's own.
+    #[track_caller]
+    pub(crate) fn server(&self, counter: &str) -> u64 {
+        Self::number(&self.0["server"], counter)
+    }
+
     /// A counter's sum over all shards.
     #[track_caller]
     pub(crate) fn total(&self, counter: &str) -> u64 {

@@ -127,9 +127,10 @@ fn requests_are_sent_on_to_a_port_that_is_known() {
     assert_eq!(redirect("false"), Redirect::Off);
     assert_eq!(redirect("443"), Redirect::ToPort(443));
     assert_problem(&site("redirect = 0"), "5:12: site.tls.redirect", "or write `true`");
-    let nowhere = "[[site]]\nroot = \"/\"\n[site.tls]\nredirect = true";
-    assert_problem(nowhere, "1:1: site.tls.redirect", "`redirect = 443`");
-    written("[[site]]\nroot = \"/\"\n[site.tls]\nredirect = 443").expect("something else has TLS");
+    let nowhere = "listen = [\"127.0.0.1:1\"]\n[[site]]\nroot = \"/\"\n[site.tls]\nredirect = true";
+    assert_problem(nowhere, "2:1: site.tls.redirect", "`redirect = 443`");
+    let elsewhere = nowhere.replace("true", "443");
+    written(&elsewhere).expect("something else has TLS");
 }
 
 #[test]

@@ -152,3 +152,19 @@ fn what_is_no_hello_has_no_name() {
         assert_eq!(read(records), Hello::Partial);
     }
 }
+
+/// Before TLS 1.2 there are no signature algorithms, which rustls would miss first.
+#[test]
+fn a_client_of_old_versions_alone_is_told_that_it_is_the_version() {
+    let with_version = |version: [u8; 2], extensions: &[u8]| {
+        let body = [&version[..], &[7; 32], &[0, 0, 2, 0, 0x2f, 1, 0], extensions].concat();
+        let message = [&[1, 0, 0, u8::try_from(body.len()).unwrap()], &*body].concat();
+        [&[22, 3, 1, 0, u8::try_from(message.len()).unwrap()], &*message].concat()
+    };
+    for version in [[3, 0], [3, 1], [3, 2]] {
+        assert_eq!(read(&with_version(version, &[])), Hello::TooOld, "{version:?}");
+        let listed = [0, 7, 0, 43, 0, 3, 2, 3, 4];
+        assert_eq!(read(&with_version(version, &listed)), Hello::Whole(None), "{version:?}");
+    }
+    assert_eq!(read(&with_version([3, 3], &[])), Hello::Whole(None));
+}
