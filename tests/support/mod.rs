@@ -17,7 +17,6 @@ pub(crate) mod server;
 pub(crate) mod site;
 pub(crate) mod tls;
 pub(crate) mod tools;
-pub(crate) mod visitor;
 pub(crate) mod wire;
 
 use std::io::Write;
