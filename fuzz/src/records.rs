@@ -32,6 +32,9 @@ use super::{first_line, tls};
 /// More data in one step tells nothing new.
 const DATA_BYTES_MAX: usize = 40_000;
 
+/// What is in a record that is to be spoilt.
+const SOME_DATA: &[u8] = b"some data";
+
 /// More steps take long.
 const STEPS_MAX: usize = 100;
 
@@ -90,27 +93,24 @@ impl Run {
             b"renew" => self.renew(),
             b"pause" => self.session.paused(),
             b"flip" => {
-                let mut record = self.record();
-                // The version and the length are not what is sealed: they are looked at before.
+                let record = self.record();
+                let mut changed = record.clone();
                 let place = first % record.len();
-                if (1..5).contains(&place) || second % 256 == 0 {
-                    return true;
+                // The version and the length are not what is sealed: they are looked at before.
+                if !(1..5).contains(&place) {
+                    changed[place] ^= second as u8;
                 }
-                record[place] ^= second as u8;
-                return self.refused(record);
+                return self.changed(record, changed);
             }
             b"cut" => {
-                let mut record = self.record();
+                let record = self.record();
                 let missing = first % record.len();
-                if missing == 0 {
-                    return true;
-                }
-                record.truncate(record.len() - missing);
-                return self.refused(record);
+                let changed = record[..record.len() - missing].to_vec();
+                return self.changed(record, changed);
             }
             b"twice" => {
                 let record = self.record();
-                self.open_data(record.clone(), b"some data");
+                self.open_data(record.clone());
                 return self.refused(record);
             }
             b"raw" => return self.refused(step.get(4..).unwrap_or_default().to_vec()),
@@ -187,21 +187,31 @@ impl Run {
         }
     }
 
-    /// A record of the client's, with data; empty if it has ended.
+    /// A record of the client's, with data; no record if it has ended.
     fn record(&mut self) -> Vec<u8> {
         if self.client_ended {
             return vec![0];
         }
-        self.client.writer().write_all(b"some data").expect("there is room");
+        self.client.writer().write_all(SOME_DATA).expect("there is room");
         tls::sent(&mut self.client).remove(0)
     }
 
-    fn open_data(&mut self, mut record: Vec<u8>, data: &[u8]) {
+    /// Gives a record of [`Run::record`] as it is.
+    fn open_data(&mut self, mut record: Vec<u8>) {
         match self.session.open(&mut record) {
-            Ok(Opened::Data(range)) => assert_eq!(&record[range], data),
+            Ok(Opened::Data(range)) => assert_eq!(&record[range], SOME_DATA),
             Ok(Opened::Closed) => assert!(self.client_ended),
             other => panic!("{other:?} is no data"),
         }
+    }
+
+    /// Gives what was made of a record: it must be refused unless nothing was changed.
+    fn changed(&mut self, record: Vec<u8>, changed: Vec<u8>) -> bool {
+        if changed == record {
+            self.open_data(record);
+            return true;
+        }
+        self.refused(changed)
     }
 
     /// Gives a record that must be refused: whether the session goes on, which it does only if the

@@ -71,7 +71,7 @@ impl Files {
     #[inline]
     pub(super) fn is_reached(&self, site: SiteId, channel: Channel) -> bool {
         match channel {
-            Channel::Plain => true,
+            Channel::Plain => !self.sites[usize::from(site.0)].is_for_clients,
             Channel::Tls(admission) => admission.is_for(self.sites[usize::from(site.0)].policy),
         }
     }

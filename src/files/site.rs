@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::config::{Answers, HeaderRule, Policies, PolicyId, Redirect};
+use crate::config::{Answers, ClientAuth, HeaderRule, Policies, PolicyId, Redirect};
 use crate::{config, sys};
 
 use super::headers::{Fields, HeaderRules};
@@ -76,6 +76,8 @@ pub(super) struct Site {
     pub(super) elsewhere: Option<Elsewhere>,
     /// What its clients have to be, if it says so itself.
     pub(super) policy: Option<PolicyId>,
+    /// Whether nobody reaches it who has not shown a certificate: so nobody without TLS.
+    pub(super) is_for_clients: bool,
 }
 
 /// Where a site is that is not served without TLS.
@@ -120,6 +122,7 @@ impl Site {
             sayings,
             elsewhere: Elsewhere::of(site),
             policy: site.tls.client_auth.as_ref().map(|client_auth| policies.id(client_auth)),
+            is_for_clients: matches!(site.tls.client_auth, Some(ClientAuth::Required { .. })),
         })
     }
 

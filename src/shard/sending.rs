@@ -103,6 +103,11 @@ impl<K: Kernel> Shard<K> {
             Quantum::Full => {
                 counters.sendfile_would_block.add(1);
                 *step = Step::AwaitWritable;
+                if let Transport::Tls(_) = connection.transport {
+                    // The kernel's TLS may hold part of a segment back, and then there is never room
+                    // (6.1). An error means that the connection is gone: the poll says so.
+                    let _ = self.kernel.push(&connection.socket);
+                }
                 self.kernel.poll_writable(&connection.socket, token);
                 connection.in_flight += 1;
                 self.settle(token);

@@ -161,6 +161,9 @@ fn a_site_for_other_clients_is_not_reached() {
             assert_eq!(server.ask(&request, channel).0 == 421, expected == 421);
         }
     }
-    // Without TLS nobody is asked: what is to be had there is had, unless it is sent on.
-    assert_eq!(server.get("members.example", "/page.html", Channel::Plain).0, 200);
+    // Without TLS nobody can show who he is.
+    for (host, status) in [("all.example", 200), ("members.example", 421), ("guests.example", 200)]
+    {
+        assert_eq!(server.get(host, "/page.html", Channel::Plain).0, status, "{host}");
+    }
 }
