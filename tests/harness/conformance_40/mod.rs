@@ -78,16 +78,14 @@ pub(crate) fn hold(cases: Vec<Case>) {
             continue;
         }
         for way in ways(case, reference.bytes.len()) {
-            let (sends, mut expected) = match way.behind {
-                true => {
-                    ([NEIGHBOUR, &case.sends].concat(), [&*neighbour, &reference.bytes].concat())
-                }
-                false => (case.sends.clone(), reference.bytes.clone()),
+            let mut expected = match way.behind {
+                true => [&*neighbour, &reference.bytes].concat(),
+                false => reference.bytes.clone(),
             };
-            let sends = if way.in_front { [&sends, NEIGHBOUR].concat() } else { sends };
             if way.in_front && !case.closes {
                 expected.extend_from_slice(&neighbour);
             }
+            let sends = way.among_others(&case.sends);
             let pieces = way.cut.pieces(&sends);
             let expected = masked(&expected, case);
             let outcome = machine.answers(&pieces, case.ends);
@@ -98,6 +96,8 @@ pub(crate) fn hold(cases: Vec<Case>) {
                 continue;
             }
             for transport in Transport::ALL {
+                let sends = way.among_others(&transport.asks(&case.sends));
+                let pieces = way.cut.pieces(&sends);
                 let way = format!("{} over {transport:?}", way.name);
                 match target.answers(transport, &pieces, case, expected.len()) {
                     Ok(bytes) if masked(&bytes, case) == expected => (),
@@ -131,6 +131,12 @@ struct Way {
 }
 
 impl Way {
+    /// What is sent, with the requests besides.
+    fn among_others(&self, sends: &[u8]) -> Vec<u8> {
+        let besides = |is: bool| if is { NEIGHBOUR } else { &[] };
+        [besides(self.behind), sends, besides(self.in_front)].concat()
+    }
+
     /// Just what the case says, at once.
     fn is_plain(&self) -> bool {
         matches!(self.cut, Cut::Nowhere) && !self.behind && !self.in_front

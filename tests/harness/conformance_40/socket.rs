@@ -1,5 +1,6 @@
 //! The program, over sockets of its own, with TLS and without.
 
+use std::borrow::Cow;
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -40,6 +41,20 @@ pub(super) enum Transport {
 
 impl Transport {
     pub(super) const ALL: [Transport; 3] = [Transport::Tcp, Transport::Tls12, Transport::Tls13];
+
+    /// The same request as it is made this way: what is `http` without TLS is `https` with it, and what is
+    /// wrong there is wrong here.
+    pub(super) fn asks<'a>(self, sends: &'a [u8]) -> Cow<'a, [u8]> {
+        let target = sends.iter().position(|&byte| byte == b' ').map_or(sends.len(), |at| at + 1);
+        let (method, rest) = sends.split_at(target);
+        let scheme = rest.iter().position(|&byte| byte == b':').map_or(&[][..], |at| &rest[..at]);
+        let other: &[u8] = match (self, &*scheme.to_ascii_lowercase()) {
+            (Transport::Tls12 | Transport::Tls13, b"http") => b"https",
+            (Transport::Tls12 | Transport::Tls13, b"https") => b"http",
+            _ => return sends.into(),
+        };
+        [method, other, &rest[scheme.len()..]].concat().into()
+    }
 }
 
 impl Target {
