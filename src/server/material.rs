@@ -56,16 +56,12 @@ pub fn check(config: &Config) -> Problems {
 fn load(config: &Config, problems: &mut Problems) -> Option<Material> {
     let now_s = clock::realtime_s();
     let clock = Arc::new(Clock::at(now_s));
-    let speaks_tls = speaks_tls(config);
+    let speaks_tls = super::speaks_tls(config);
     // A server without TLS has no memory for sessions.
     let session_cache_entries = if speaks_tls { config.tls.session_cache_entries } else { 0 };
     let tls = config::Tls { session_cache_entries, ..config.tls.clone() };
     let resumption = Resumption::new(&tls, config.cpus.len(), clock, problems);
     Material::load(config, &Arc::new(resumption?), None, now_s as i64, problems)
-}
-
-fn speaks_tls(config: &Config) -> bool {
-    config.listeners.iter().any(|listener| listener.tls.is_some())
 }
 
 impl Keeper {
@@ -161,7 +157,7 @@ pub(super) enum Outcome {
 /// Every file that is read, once; none where there is no TLS.
 fn files(config: &Config) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    if !speaks_tls(config) {
+    if !super::speaks_tls(config) {
         return files;
     }
     let mut add = |path: &PathBuf| {

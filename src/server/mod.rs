@@ -104,7 +104,11 @@ pub fn run(mut config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Erro
     let mut keeper = Keeper::start(&config)
         .map_err(|problems| Error::Material(problems.at_least(Severity::Fatal)))?;
     let kernel_may_seal = kernel_may_seal(&config)?;
-    let (worker, jobs) = Worker::new(config.tls.handshakes);
+    // A server without TLS has no thread for handshakes, and no ring for it.
+    let (worker, jobs) = match speaks_tls(&config) {
+        true => Some(Worker::new(config.tls.handshakes)).unzip(),
+        false => (None, None),
+    };
     let mut shards = Vec::new();
     for (index, &cpu) in config.cpus.iter().enumerate() {
         let assignment = Assignment {
@@ -114,7 +118,7 @@ pub fn run(mut config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Erro
             listeners: registry.lend(index),
             material: Arc::clone(keeper.running()),
             kernel_may_seal,
-            worker: Some(worker.clone()),
+            worker: worker.clone(),
             counters: metrics.of_shard(index).expect("made for as many shards as there are CPUs"),
         };
         let end = ends.try_clone().map_err(missing("no descriptor for a shard"))?;
@@ -123,7 +127,7 @@ pub fn run(mut config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Erro
     drop(ends);
     drop(worker);
     let inboxes = introduce(&shards)?;
-    let worker = Worker::start(jobs, Arc::clone(&inboxes))?;
+    let worker = jobs.map(|jobs| Worker::start(jobs, Arc::clone(&inboxes))).transpose()?;
     ready(&registry);
 
     let mut tell = |letter: &dyn Fn() -> Letter| {
@@ -173,7 +177,7 @@ pub fn run(mut config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Erro
     }
     let results: Vec<_> = shards.into_iter().map(Thread::join).collect();
     // It has ended with the last shard. A panic of its own has told why.
-    let _ = worker.join();
+    let _ = worker.map(JoinHandle::join);
     match metrics.snapshot().total.drain_cut_off {
         0 => tracing::info!("ended; no connection was cut off"),
         cut => tracing::info!("ended; {} cut off", counted(cut, "connection")),
@@ -182,12 +186,16 @@ pub fn run(mut config: Config, ready: impl FnOnce(&Registry)) -> Result<(), Erro
     results.into_iter().collect()
 }
 
+/// Whether any listener has TLS.
+fn speaks_tls(config: &Config) -> bool {
+    config.listeners.iter().any(|listener| listener.tls.is_some())
+}
+
 /// Whether the kernel is to encrypt where that is worth it.
 fn kernel_may_seal(config: &Config) -> Result<bool, Error> {
-    let speaks_tls = config.listeners.iter().any(|listener| listener.tls.is_some());
     match config.tls.ktls {
         Ktls::Off => Ok(false),
-        _ if !speaks_tls => Ok(false),
+        _ if !speaks_tls(config) => Ok(false),
         Ktls::Auto => Ok(ktls::available().is_ok()),
         Ktls::On => Ok(ktls::available().map(|_| true)?),
     }

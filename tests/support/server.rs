@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
@@ -374,10 +374,12 @@ impl Stats {
 /// An address on the loopback network that no other test, and no other process of tests, uses: all
 /// of 127.0.0.0/8 is ours to listen on. Two servers of one user on one address would share it.
 pub(crate) fn unused_address() -> SocketAddr {
-    static COUNT: AtomicU8 = AtomicU8::new(1);
+    /// Hosts of a network of 256 addresses: neither its first nor its last.
+    const HOSTS: u16 = 254;
+    static COUNT: AtomicU16 = AtomicU16::new(0);
     let [_, _, high, low] = std::process::id().to_be_bytes();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    assert!((1..255).contains(&count), "more servers in one process than addresses");
+    let host = u8::try_from(1 + count % HOSTS).expect("there are no more hosts than that");
     // 127.0.0.1 is where others listen.
-    SocketAddr::from(([127, high.max(1), low, count], 8080))
+    SocketAddr::from(([127, high.max(1), low, host], 8080 + count / HOSTS))
 }
