@@ -16,7 +16,8 @@ fn they_are_bounded() {
     let site = SecureSite::with("file", "content");
     let large = std::fs::File::create(site.site.path("large")).expect("a file");
     large.set_len(64 << 20).expect("a hole");
-    let server = SecureServer::start(site.serve_with(""));
+    // Where the kernel seals, there are no such answers: it ends in good order.
+    let server = SecureServer::start(site.serve_with("ktls = \"off\""));
     let mut peer = Crafted::connect(server.address(), &site.authority, &rustls::version::TLS12);
     peer.send(APPLICATION_DATA, b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n");
     peer.send(APPLICATION_DATA, b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
