@@ -1,13 +1,13 @@
 //! Layer 50: every byte over TLS, sealed by us and by the kernel, around the moment in which the kernel
 //! takes over.
 
-use std::net::SocketAddr;
 use std::ops::Range;
 
 use onering::sys::ktls;
 
-use crate::support::tls::{self, Pace, SUITES, Stream};
-use crate::support::{Client, Server, Site, pattern, repeats, skip};
+use crate::support::secure::{SecureServer, SecureSite};
+use crate::support::tls::{Pace, SUITES, Stream};
+use crate::support::{Client, pattern, repeats, skip};
 
 const MIB: usize = 1 << 20;
 
@@ -25,12 +25,12 @@ fn settings(ktls: &str) -> Option<String> {
 }
 
 /// A server of a file of a mebibyte and a small one, and what the large one holds.
-fn serve(settings: &str) -> (Server, SocketAddr, Site, Vec<u8>) {
+fn serve(settings: &str) -> (SecureServer, SecureSite, Vec<u8>) {
     let large = pattern(MIB);
-    let site = Site::with("large", &large);
-    site.write("small", "small\n");
-    let (server, address) = tls::serve(&site, settings);
-    (server, address, site, large)
+    let site = SecureSite::with("large", &large);
+    site.site.write("small", "small\n");
+    let server = SecureServer::start(site.serve_with(settings));
+    (server, site, large)
 }
 
 /// Asks for a part of the large file, and compares what comes.
@@ -45,14 +45,14 @@ fn fetch_range(client: &mut Client<Stream>, large: &[u8], range: Range<usize>) {
 /// Downloads one after another, by every suite, by fast readers and slow ones.
 fn downloads_are_whole(ktls: &str) {
     let Some(settings) = settings(ktls) else { return };
-    let (server, address, _site, large) = serve(&settings);
+    let (server, site, large) = serve(&settings);
     // Where time is short, they are fewer, and of as many kinds.
     let downloads = repeats(200).max(4);
     let mut large_ones = 0;
     for download in 0..downloads {
         let suite = SUITES[download % SUITES.len()];
         let pace = if download % 2 == 0 { Pace::Fast } else { Pace::Slow };
-        let mut client = Client::paced(address, suite, pace);
+        let mut client = Client::paced(server.address(), &site.authority, suite, pace);
         if download % 4 < 2 {
             large_ones += 1;
             let response = client.get("/large");
@@ -89,9 +89,9 @@ fn downloads_that_the_kernel_seals_are_whole() {
 /// Requests that stand before and behind the one with which the kernel takes over, all sent at once.
 fn answers_come_in_their_order(ktls: &str) {
     let Some(settings) = settings(ktls) else { return };
-    let (server, address, _site, large) = serve(&settings);
+    let (server, site, large) = serve(&settings);
     for suite in SUITES {
-        let mut client = Client::paced(address, suite, Pace::Slow);
+        let mut client = Client::paced(server.address(), &site.authority, suite, Pace::Slow);
         let request = |path: &str, fields: &str| {
             format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n")
         };
@@ -139,10 +139,10 @@ fn answers_that_the_kernel_seals_in_between_come_in_their_order() {
 /// A peer changes its keys before the kernel takes over, and has us change ours.
 fn a_peer_may_change_its_keys(ktls: &str) {
     let Some(settings) = settings(ktls) else { return };
-    let (server, address, _site, large) = serve(&settings);
+    let (server, site, large) = serve(&settings);
     let ends_then = ktls == "on" && !ktls::available().is_ok_and(|support| support.rekey);
     for suite in SUITES.into_iter().filter(|suite| suite.tls13().is_some()) {
-        let mut client = Client::paced(address, suite, Pace::Fast);
+        let mut client = Client::paced(server.address(), &site.authority, suite, Pace::Fast);
         assert_eq!(client.get("/small").body, b"small\n");
         client.update_keys();
         assert_eq!(client.get("/small").body, b"small\n");
@@ -181,10 +181,10 @@ fn a_peer_may_change_its_keys_where_the_kernel_seals() {
 /// server has long been done with it.
 fn a_last_answer_is_whole(ktls: &str) {
     let Some(settings) = settings(ktls) else { return };
-    let (server, address, _site, large) = serve(&settings);
+    let (server, site, large) = serve(&settings);
     for suite in [SUITES[0], SUITES[3]] {
         for bytes in [65_536, 300_000, MIB] {
-            let mut client = Client::paced(address, suite, Pace::Slow);
+            let mut client = Client::paced(server.address(), &site.authority, suite, Pace::Slow);
             client.send(format!(
                 "GET /large HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-{}\r\n\
                  Connection: close\r\n\r\n",

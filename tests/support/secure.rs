@@ -15,7 +15,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedCipherSuite};
 
 use super::server::{Exit, Stats, unused_address};
 use super::{Args, Client, PATIENCE, Server, Site, wait_until};
@@ -129,6 +129,15 @@ impl SecureSite {
 /// Of a client that trusts an authority and offers these versions.
 pub(crate) fn client_config(authority: &Authority, versions: &[&'static Version]) -> ClientConfig {
     config(aws_lc_rs::default_provider(), authority.roots(), versions, None)
+}
+
+/// Of a client that trusts an authority and offers one suite.
+pub(crate) fn client_config_for(
+    authority: &Authority,
+    suite: SupportedCipherSuite,
+) -> ClientConfig {
+    let provider = CryptoProvider { cipher_suites: vec![suite], ..aws_lc_rs::default_provider() };
+    config(provider, authority.roots(), &[suite.version()], None)
 }
 
 /// Of a client whose keys can be taken out, with a suite of which rustls seals from any sequence number on.

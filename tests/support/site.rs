@@ -46,11 +46,6 @@ impl Site {
         fs::write(path, content).expect("the root is ours");
     }
 
-    /// Writes a file next to the configuration, which may name it: nobody is served it.
-    pub(crate) fn write_beside(&self, name: &str, content: impl AsRef<[u8]>) {
-        fs::write(self.directory.path().join(name), content).expect("the directory is ours");
-    }
-
     /// Lets a file be as if nobody had touched it for years.
     pub(crate) fn settle(&self, name: &str) {
         let file = fs::File::options().write(true).open(self.path(name));

@@ -1,5 +1,5 @@
-//! TLS as the tests need it: an identity of the test's own, a client that trusts it, a server that has it,
-//! and a server's handshake that ends with the keys in the test's hands.
+//! A server's handshake that ends with the keys in the test's hands, by a suite of the test's choice, and
+//! clients that read at a pace.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,39 +12,17 @@ use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{self, cipher_suite};
 use rustls::crypto::cipher::{AeadKey, InboundOpaqueMessage, Iv, MessageDecrypter};
 use rustls::kernel::KernelConnection;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use rustls::{
-    ClientConfig, ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion,
-    RootCertStore, ServerConfig, StreamOwned, SupportedCipherSuite,
+    ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion, ServerConfig,
+    StreamOwned, SupportedCipherSuite,
 };
 
-use super::server::unused_address;
-use super::{Client, Server, Site};
-
-/// The name that the identity is for.
-const NAME: &str = "localhost";
-
-/// What a test server shows.
-struct Identity {
-    certificate: CertificateDer<'static>,
-    key: PrivateKeyDer<'static>,
-    /// The same as files have them.
-    certificate_pem: String,
-    key_pem: String,
-}
-
-/// Made once for the process.
-static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a P-256 key");
-    Identity {
-        certificate: made.cert.der().clone(),
-        key: PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("PKCS#8"),
-        certificate_pem: made.cert.pem(),
-        key_pem: made.signing_key.serialize_pem(),
-    }
-});
+use super::Client;
+use super::secure::{Authority, Identity, client_config_for};
 
 /// Every cipher suite that the kernel has.
 pub(crate) const SUITES: [SupportedCipherSuite; 6] = [
@@ -56,17 +34,24 @@ pub(crate) const SUITES: [SupportedCipherSuite; 6] = [
     cipher_suite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
 ];
 
-fn provider(suite: SupportedCipherSuite) -> Arc<CryptoProvider> {
-    Arc::new(CryptoProvider { cipher_suites: vec![suite], ..aws_lc_rs::default_provider() })
-}
+/// Who a handshake of the test's own is made as.
+static US: LazyLock<(Authority, Identity)> = LazyLock::new(|| {
+    let authority = Authority::new("an authority of tests");
+    let identity = authority.issue(&["localhost"]);
+    (authority, identity)
+});
 
 /// A server that speaks one suite only, and gives its keys away.
 pub(crate) fn server_config(suite: SupportedCipherSuite) -> Arc<ServerConfig> {
-    let mut config = ServerConfig::builder_with_provider(provider(suite))
+    let Identity { certificate, key } = &US.1;
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("PEM");
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("PEM");
+    let provider = CryptoProvider { cipher_suites: vec![suite], ..aws_lc_rs::default_provider() };
+    let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&[suite.version()])
         .expect("the suite is of that version")
         .with_no_client_auth()
-        .with_single_cert(vec![IDENTITY.certificate.clone()], IDENTITY.key.clone_key())
+        .with_single_cert(vec![certificate], key)
         .expect("they belong together");
     config.enable_secret_extraction = true;
     Arc::new(config)
@@ -74,27 +59,13 @@ pub(crate) fn server_config(suite: SupportedCipherSuite) -> Arc<ServerConfig> {
 
 /// A client of such a server.
 pub(crate) fn client(suite: SupportedCipherSuite) -> ClientConnection {
-    let mut roots = RootCertStore::empty();
-    roots.add(IDENTITY.certificate.clone()).expect("a certificate");
-    let config = ClientConfig::builder_with_provider(provider(suite))
-        .with_protocol_versions(&[suite.version()])
-        .expect("the suite is of that version")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from(NAME).expect("a name");
-    ClientConnection::new(Arc::new(config), name).expect("a configuration")
+    connection(&US.0, suite)
 }
 
-/// Starts a server on `site`, and says where it speaks TLS. `settings` are what `[tls]` has besides the
-/// certificate, then other tables.
-#[track_caller]
-pub(crate) fn serve(site: &Site, settings: &str) -> (Server, SocketAddr) {
-    site.write_beside("certificate.pem", &IDENTITY.certificate_pem);
-    site.write_beside("key.pem", &IDENTITY.key_pem);
-    let address = unused_address();
-    let files = "certificates = [{ cert = \"certificate.pem\", key = \"key.pem\" }]";
-    let args = site.serve_with(&format!("[tls]\n{files}\n{settings}"));
-    (Server::start(args.arg("--tls-listen").arg(address.to_string())), address)
+fn connection(authority: &Authority, suite: SupportedCipherSuite) -> ClientConnection {
+    let config = Arc::new(client_config_for(authority, suite));
+    let name = ServerName::try_from("localhost").expect("a name");
+    ClientConnection::new(config, name).expect("a configuration")
 }
 
 /// How fast a peer reads.
@@ -139,13 +110,18 @@ impl Write for Paced {
 impl Client<Stream> {
     /// One that speaks one suite only.
     #[track_caller]
-    pub(crate) fn paced(address: SocketAddr, suite: SupportedCipherSuite, pace: Pace) -> Self {
+    pub(crate) fn paced(
+        address: SocketAddr,
+        authority: &Authority,
+        suite: SupportedCipherSuite,
+        pace: Pace,
+    ) -> Self {
         let plain = match pace {
             Pace::Fast => Client::connect(address),
             Pace::Slow => Client::narrow(address, 16 << 10),
         };
-        let socket = plain.into_stream();
-        let mut stream = StreamOwned::new(client(suite), Paced { socket, pace });
+        let socket = Paced { socket: plain.into_stream(), pace };
+        let mut stream = StreamOwned::new(connection(authority, suite), socket);
         stream.conn.complete_io(&mut stream.sock).expect("a handshake");
         Client::over(stream)
     }
